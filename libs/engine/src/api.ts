@@ -1,0 +1,249 @@
+import type { Failure, JsonText, RunStatus, TaskKind, TaskStatus } from '@baton/core';
+
+/** What callers of the engine say and hear. Every expected outcome is a value; a rejected promise is an EngineError. */
+
+export interface StartRun {
+  readonly namespace: string;
+  readonly definitionId: string;
+  /** undefined = the deployed version. */
+  readonly definitionVersion?: number;
+  readonly input: JsonText | null;
+  /** Client's own id: a UUIDv7 no older than 24 h and no newer than 1 h. */
+  readonly runId?: string;
+  readonly idempotencyKey?: string;
+  readonly businessKey?: string;
+  readonly startNodeId?: string;
+  /** Milliseconds since 1970: when the caller accepted the work. */
+  readonly startedAtMs?: number;
+  readonly traceparent?: string;
+}
+
+export interface RunStartedResult {
+  readonly runId: string;
+  /** false: this key or run id had started it already, with the same request. */
+  readonly created: boolean;
+  readonly status: RunStatus;
+}
+
+export type ReportStatus = 'completed' | 'failed' | 'released' | 'deferred';
+
+export interface TaskReport {
+  readonly namespace: string;
+  readonly runId: string;
+  readonly taskId: string;
+  readonly nodeId: string;
+  /** 0 = the current attempt (legacy workers). */
+  readonly attempt: number;
+  readonly leaseId?: string;
+  readonly status: ReportStatus;
+  /** completed: JSON text. */
+  readonly output?: JsonText;
+  /** failed. */
+  readonly failure?: Failure;
+  readonly retryable?: boolean;
+  /** deferred. */
+  readonly retryAfterMs?: number;
+  /** released: user code never ran. */
+  readonly notStarted?: boolean;
+}
+
+export interface AcquireLease {
+  readonly namespace: string;
+  readonly runId: string;
+  readonly taskId: string;
+  /** undefined = the current attempt. */
+  readonly attempt?: number;
+  readonly owner: string;
+  readonly callId: string;
+  /** 0 = the task's heartbeat timeout. */
+  readonly ttlMs: number;
+  readonly wantInput: boolean;
+}
+
+export type AcquireStatus = 'GRANTED' | 'HELD' | 'STALE' | 'NOT_YET' | 'RETRY';
+
+export interface AcquireAnswer {
+  readonly status: AcquireStatus;
+  readonly leaseId?: string;
+  readonly ttlMs?: number;
+  readonly attempt?: number;
+  readonly startToCloseMs?: number;
+  readonly input?: JsonText;
+  readonly progress?: JsonText;
+}
+
+export interface HeartbeatCall {
+  readonly namespace: string;
+  readonly runId: string;
+  readonly taskId: string;
+  readonly attempt: number;
+  readonly leaseId: string;
+  readonly ttlMs: number;
+  readonly progress?: JsonText;
+}
+
+export interface HeartbeatAnswer {
+  readonly status: 'OK' | 'LOST' | 'CANCELLED' | 'RETRY';
+  readonly ttlMs?: number;
+}
+
+export interface SignalRun {
+  readonly namespace: string;
+  readonly runId: string;
+  readonly name: string;
+  readonly payload: JsonText;
+  readonly signalId: string;
+  readonly expiresInMs?: number;
+}
+
+export interface SignalResult {
+  readonly delivered: boolean;
+  readonly duplicate: boolean;
+}
+
+export interface RetryRun {
+  readonly namespace: string;
+  readonly runId: string;
+  readonly requestId: string;
+  readonly fromNodeId?: string;
+  /** undefined = pinned; 'deployed' or a number = chosen inside the lock. */
+  readonly definitionVersion?: number | 'deployed';
+  readonly input?: JsonText;
+}
+
+export interface CommandResult {
+  readonly status: RunStatus;
+  readonly epoch: number;
+  /** This request id had its effect already. */
+  readonly duplicate: boolean;
+}
+
+export interface CancelRun {
+  readonly namespace: string;
+  readonly runId: string;
+  readonly requestId: string;
+  readonly reason: string;
+}
+
+export interface RetryCompensation {
+  readonly namespace: string;
+  readonly runId: string;
+  readonly requestId: string;
+}
+
+export type DueItem =
+  | { readonly kind: 'task'; readonly namespace: string; readonly runId: string; readonly taskId: string; readonly attempt: number }
+  | { readonly kind: 'timer'; readonly namespace: string; readonly runId: string; readonly timerId: string };
+
+export interface FireResult {
+  readonly outcome: 'APPLIED' | 'IGNORED' | 'FAILED';
+  readonly reason?: string;
+}
+
+export interface RunView {
+  readonly runId: string;
+  readonly namespace: string;
+  readonly definitionId: string;
+  readonly definitionVersion: number;
+  readonly status: RunStatus;
+  readonly cause: string | null;
+  readonly compensation: string;
+  readonly epoch: number;
+  readonly failure: Failure | null;
+  readonly startedAt: Date;
+  readonly endedAt: Date | null;
+  readonly businessKey: string | null;
+  readonly stuckReason: string | null;
+}
+
+export interface TaskView {
+  readonly taskId: string;
+  readonly nodeId: string;
+  readonly item: number;
+  readonly kind: TaskKind;
+  readonly generation: number;
+  readonly status: TaskStatus | 'RUNNING';
+  readonly attempt: number;
+  readonly failures: number;
+  readonly losses: number;
+  readonly unknownOutcome: boolean;
+  readonly failure: Failure | null;
+  readonly leaseOwner: string | null;
+  readonly createdAt: Date;
+  readonly settledAt: Date | null;
+  readonly input?: JsonText | null;
+  readonly output?: JsonText | null;
+}
+
+export interface JournalView {
+  readonly seq: number;
+  readonly epoch: number;
+  readonly kind: string;
+  readonly nodeId: string | null;
+  readonly taskId: string | null;
+  readonly taskKind: string | null;
+  readonly attempt: number | null;
+  readonly code: string | null;
+  readonly detail: string | null;
+  readonly at: Date;
+}
+
+export interface RunDetails {
+  readonly run: RunView;
+  readonly tasks: readonly TaskView[];
+  readonly bufferedSignals: readonly { readonly signalId: string; readonly name: string; readonly receivedAt: Date }[];
+  readonly input?: JsonText | null;
+  readonly output?: JsonText | null;
+}
+
+export interface ListRuns {
+  readonly namespace: string;
+  readonly definitionId?: string;
+  readonly definitionVersion?: number;
+  readonly statuses?: readonly RunStatus[];
+  readonly businessKey?: string;
+  readonly pageSize: number;
+  readonly cursor?: string;
+}
+
+export interface RunPage {
+  readonly runs: readonly RunView[];
+  readonly nextCursor: string | null;
+}
+
+/**
+ * Why a call could not be done. `kind` answers "whose fault, and try again?"; `code` is stable and documented.
+ * Protocol numbers (gRPC, HTTP) are chosen by the edges.
+ */
+export class EngineError extends Error {
+  constructor(
+    readonly kind: 'invalid' | 'not-found' | 'conflict' | 'precondition' | 'too-large' | 'unavailable' | 'internal',
+    readonly code: string,
+    message: string,
+    readonly details: readonly { readonly pointer: string; readonly code: string; readonly message: string }[] = [],
+    options?: { cause?: unknown },
+  ) {
+    super(message, options);
+    this.name = 'EngineError';
+  }
+}
+
+/** The engine as the edges use it. Implemented by `createEngine` over a `Store`. */
+export interface EngineApi {
+  start(command: StartRun): Promise<RunStartedResult>;
+  report(report: TaskReport): Promise<import('@baton/core').ReportOutcome>;
+  acquire(call: AcquireLease): Promise<AcquireAnswer>;
+  heartbeat(call: HeartbeatCall): Promise<HeartbeatAnswer>;
+  signal(command: SignalRun): Promise<SignalResult>;
+  retry(command: RetryRun): Promise<CommandResult>;
+  retryCompensation(command: RetryCompensation): Promise<CommandResult>;
+  cancel(command: CancelRun): Promise<CommandResult>;
+  fireDue(items: readonly DueItem[]): Promise<readonly FireResult[]>;
+  getRun(namespace: string, runId: string, withPayloads: boolean): Promise<RunDetails>;
+  listRuns(query: ListRuns): Promise<RunPage>;
+  history(namespace: string, runId: string, afterSeq: number, limit: number): Promise<readonly JournalView[]>;
+  /** Resolves when the run is terminal, or after waitMs with the run as it is. */
+  awaitResult(namespace: string, runId: string, waitMs: number, signal?: AbortSignal): Promise<RunDetails>;
+  /** Finishes what is queued, then resolves. New calls are refused. */
+  close(): Promise<void>;
+}
