@@ -36,7 +36,7 @@ export interface Store {
    * snapshot. Missing runs, and runs of another namespace, are absent. A torn read cannot survive the write:
    * it repeats `version` (08 §2).
    */
-  readRuns(refs: readonly RunRef[]): Promise<ReadonlyMap<string, RunState>>;
+  readRuns(refs: readonly RunRef[]): Promise<ReadonlyMap<string, StoredRun>>;
 
   /** What `decide` asked for, for several runs at once. `leases` are only answered by a locked session. */
   readNeeds(requests: readonly NeedsRequest[]): Promise<ReadonlyMap<string, Loaded>>;
@@ -62,8 +62,13 @@ export interface Store {
    * Lock-first way in (08 §2): BEGIN, lock these runs in id order (waiting for the lock), read them, and give a
    * session in which `readNeeds` also answers leases (locking those task rows after the runs, R9) and `write`
    * runs inside the transaction. Commits when `work` resolves, rolls back when it rejects.
+   * `keysFirst`: locks the business keys of these runs before the runs (R24), see `LockedSession.keyHolders`.
    */
-  withLockedRuns<T>(refs: readonly RunRef[], work: (session: LockedSession) => Promise<T>): Promise<T>;
+  withLockedRuns<T>(
+    refs: readonly RunRef[],
+    work: (session: LockedSession) => Promise<T>,
+    options?: { readonly keysFirst: boolean },
+  ): Promise<T>;
 
   /**
    * R6: after a connection lost during COMMIT. Locks the rows on a new connection (waiting for the old backend)
@@ -95,8 +100,27 @@ export interface Store {
   close(): Promise<void>;
 }
 
+/** A run as it was read: what `decide` works on, and what lies outside the run's version (R9). */
+export interface StoredRun {
+  readonly state: RunState;
+  /** lease_id of every leased row, by task id. Compared with a report's; never cached with the state. */
+  readonly leaseIds: ReadonlyMap<string, string>;
+  /** Of the start; null where there was none. Goes on with every outbox row. */
+  readonly traceparent: string | null;
+}
+
+/** The run that a business key names now. */
+export interface KeyHolder {
+  readonly runId: string;
+  readonly status: RunStatus;
+}
+
 export interface LockedSession {
-  readonly runs: ReadonlyMap<string, RunState>;
+  readonly runs: ReadonlyMap<string, StoredRun>;
+  /** With `keysFirst`: by run id, the other run that its business key names by now. Absent = its own, or no key. */
+  readonly keyHolders: ReadonlyMap<string, KeyHolder>;
+  /** Points the business keys of these runs back at them. Only for keys that are locked and held by a terminal run. */
+  takeKeys(refs: readonly RunRef[]): Promise<void>;
   readNeeds(requests: readonly NeedsRequest[]): Promise<ReadonlyMap<string, Loaded>>;
   readCommands(refs: readonly CommandRef[]): Promise<ReadonlyMap<string, StoredCommand>>;
   write(batch: WriteBatch): Promise<WriteResult>;
