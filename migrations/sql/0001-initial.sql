@@ -4,7 +4,7 @@
 -- No foreign keys among hot tables (R7): rows of one run are written under the run's row lock.
 -- Lock order everywhere: run_keys, then workflow_runs by run_id, then task_instances by (run, node, item).
 
-CREATE SCHEMA IF NOT EXISTS baton;
+-- Schema `baton` is made by the runner, before its own table of applied migrations.
 
 -- The clock that rules leases, timers and deadlines (R27): the real time, not the transaction's start.
 -- Use it as (SELECT baton.now()): evaluated once a statement, and usable as an index bound.
@@ -350,4 +350,4 @@ BEGIN
   RETURN made;
 END $$;
 
-SELECT baton.ensure_partitions();
+

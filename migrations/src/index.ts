@@ -1,1 +1,1 @@
-export {};
+export { migrate, type MigrateOptions, type MigrateResult } from './migrate.js';

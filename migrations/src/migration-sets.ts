@@ -1,0 +1,28 @@
+import type { MigrationInterface } from 'typeorm';
+import { Initial1764460800001 } from './migrations/initial.js';
+import { Publication1764460800001 } from './migrations/publication.js';
+
+/** Migrations are listed one by one, in order; a glob would find other files after bundling, or none. */
+export interface MigrationSet {
+  readonly label: 'schema' | 'publication';
+  /** In schema `baton`. */
+  readonly table: string;
+  readonly migrations: readonly (new () => MigrationInterface)[];
+}
+
+export const SCHEMA_SET: MigrationSet = {
+  label: 'schema',
+  table: 'schema_migrations',
+  migrations: [Initial1764460800001],
+};
+
+/** A set of its own: embedded mode needs neither logical decoding nor the privileges for it (R29). */
+export const PUBLICATION_SET: MigrationSet = {
+  label: 'publication',
+  table: 'publication_migrations',
+  migrations: [Publication1764460800001],
+};
+
+export function migrationNames(set: MigrationSet): readonly string[] {
+  return set.migrations.map((migration) => migration.name);
+}
