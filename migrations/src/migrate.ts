@@ -1,6 +1,6 @@
 import { DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
 import { migrationNames, PUBLICATION_SET, SCHEMA_SET, type MigrationSet } from './migration-sets.js';
-import { createPartitionsOf } from './partitions.js';
+import { ensurePartitions } from './partitions.js';
 
 export interface MigrateOptions {
   readonly url: string;
@@ -76,7 +76,7 @@ async function applyPending(
     // The transaction is ours.
     executor.transaction = 'none';
     const executed = await executor.executePendingMigrations();
-    if (set === SCHEMA_SET) await createPartitionsOf(runner);
+    if (set === SCHEMA_SET) await ensurePartitions(runner);
     await runner.commitTransaction();
     const names = executed.map((migration) => migration.name);
     report(progressOf(set, names));
