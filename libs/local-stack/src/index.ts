@@ -14,4 +14,4 @@ export { describePortOwner, freePort, isPortFree, portOwner } from './processes/
 export { spawnServer, type ExitInfo, type ServerProcess, type SpawnOptions } from './processes/spawn-server.js';
 export { type PostgresMajor, type Progress } from './postgres/binaries.js';
 export { inspectDataFolder, runningPostgres } from './postgres/data-folder.js';
-export { startPostgres, type PostgresOptions, type PostgresServer } from './postgres/start.js';
+export { startPostgres, type PostgresOptions, type RunningPostgres } from './postgres/start.js';

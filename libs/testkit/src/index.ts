@@ -1,1 +1,3 @@
-export {};
+export { moveClock } from './clock.js';
+export { createDatabase, type TestDatabase, type TestDatabaseOptions } from './database.js';
+export { eventually, type EventuallyOptions } from './eventually.js';

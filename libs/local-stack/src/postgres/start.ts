@@ -29,7 +29,7 @@ export interface PostgresOptions {
   readonly onProgress?: Progress;
 }
 
-export interface PostgresServer {
+export interface RunningPostgres {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
@@ -60,7 +60,7 @@ const READY_TIMEOUT_MS = 60_000;
 const STOP_GRACE_MS = 8_000;
 const CRASH_GRACE_MS = 10_000;
 
-export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
+export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
   const { dataDir, major = CURRENT_MAJOR, settings = {} } = options;
   const onProgress = options.onProgress ?? (() => undefined);
   const { initdb, postgres } = await postgresBinaries(major, onProgress);
@@ -81,10 +81,10 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   };
   const { port, server } = await onPort(options.port, launch);
   const url = await ensureDatabase({ dataDir, port, database: options.database ?? 'postgres' });
-  return new RunningPostgres(url, port, server, launch);
+  return new PostgresProcess(url, port, server, launch);
 }
 
-class RunningPostgres implements PostgresServer {
+class PostgresProcess implements RunningPostgres {
   constructor(
     readonly url: string,
     readonly port: number,

@@ -1,0 +1,3 @@
+require('./resolve-sources.cjs');
+
+module.exports = () => require('./test-run.ts').endTestRun();
