@@ -1,4 +1,16 @@
 export { assertNever } from './assert-never.js';
+export { MAX_JSON_DEPTH, MAX_PAYLOAD_BYTES } from './json/limits.js';
+export { checkPayload, type PayloadCheck, type PayloadCode } from './json/check-payload.js';
+export { findPath, jsonPointer, sliceByPath, type PathSegment } from './json/path.js';
+export { parseJson, type JsonMember, type JsonNode, type JsonParse } from './json/parse.js';
+export { canonicalJson } from './json/canonical.js';
+export { utf8Length } from './json/utf8.js';
+export { parseDefinition } from './definition/parse.js';
+export { decide } from './run/decide.js';
+export { evolve } from './run/evolve.js';
+export { newRun, type NewRun } from './run/new-run.js';
+export { PUBLISHED_JOURNAL_KINDS } from './run/journal-kinds.js';
+export { isSettled, isTerminal } from './run/status.js';
 export type * from './run/state.js';
 export type * from './run/events.js';
 export type * from './run/actions.js';

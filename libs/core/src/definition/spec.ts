@@ -74,6 +74,8 @@ export interface Template {
   readonly usesInput: boolean;
   /** Ids of the nodes whose outputs it reads. */
   readonly nodes: readonly string[];
+  /** The same with the place of each first use: a JSON pointer inside the template. */
+  readonly references: readonly { readonly nodeId: string; readonly pointer: string }[];
   render(scope: TemplateScope): TemplateResult;
 }
 
@@ -127,3 +129,7 @@ export interface Dag {
   /** In topological order. */
   readonly order: readonly string[];
 }
+
+export type ParsedDefinition =
+  | { readonly ok: true; readonly dag: Dag; readonly warnings: readonly DefinitionIssue[] }
+  | { readonly ok: false; readonly issues: readonly DefinitionIssue[] };

@@ -15,6 +15,7 @@ export type Action =
   | CutOffTask
   | WakeTask
   | CancelTasks
+  | ReplanUndo
   | BufferSignal
   | ConsumeSignal
   | SetTimer
@@ -68,7 +69,12 @@ export interface TaskDeadlines {
   readonly heartbeatMs: number;
   /** Counts from the generation's first dispatch; null = none. Set on the row once. */
   readonly scheduleToCloseMs: number | null;
+  /** true: count from this dispatch, whatever the row holds: an undo that is tried again by `retryCompensation`. */
+  readonly restartScheduleToClose?: true;
 }
+
+/** Which instant of the row ended the attempt: the write repeats it beside the lease's id (R9). */
+export type EndedBy = 'lease' | 'start-to-close' | 'schedule-to-close' | 'cut-off';
 
 /** Ends the attempt: SUCCEEDED. Clears the lease. */
 export interface CompleteTask {
@@ -94,6 +100,8 @@ export interface FailTask {
   readonly unknownOutcome: boolean;
   readonly failures: number;
   readonly losses: number;
+  /** Set when a leased attempt is ended by time and not by its holder (R9). */
+  readonly endedBy?: EndedBy;
 }
 
 /**
@@ -112,6 +120,8 @@ export interface RetryTask {
   readonly failures: number;
   readonly losses: number;
   readonly backoffMs: number;
+  /** Set when a leased attempt is ended by time and not by its holder (R9). */
+  readonly endedBy?: EndedBy;
 }
 
 /** WAITING row of a wait node to its end. */
@@ -146,6 +156,17 @@ export interface CancelTasks {
   readonly reason: Failure;
 }
 
+/**
+ * `retryCompensation`: an undo that failed is PLANNED again. It keeps its row, generation and attempt (R11, R15);
+ * its counts start anew.
+ */
+export interface ReplanUndo {
+  readonly type: 'ReplanUndo';
+  readonly taskId: string;
+  readonly nodeId: string;
+  readonly attempt: number;
+}
+
 export interface BufferSignal {
   readonly type: 'BufferSignal';
   readonly signalId: string;
@@ -153,15 +174,22 @@ export interface BufferSignal {
   readonly payload: JsonText;
   readonly payloadHash: string;
   readonly expiresInMs: number | null;
+  /** Seq of the journal row of its arrival: FIFO order. */
+  readonly seq: number;
 }
 
-/** Mark consumed. `payload` is set when the signal was never buffered (delivered at once): the row is inserted consumed. */
+/** Mark consumed. `insert` is set when the signal was never buffered (delivered at once): the row is inserted consumed. */
 export interface ConsumeSignal {
   readonly type: 'ConsumeSignal';
   readonly signalId: string;
   readonly name: string;
   readonly byTaskId: string | null;
-  readonly insert: { readonly payload: JsonText; readonly payloadHash: string } | null;
+  readonly insert: {
+    readonly payload: JsonText;
+    readonly payloadHash: string;
+    /** Seq of the journal row of its arrival. */
+    readonly seq: number;
+  } | null;
 }
 
 export interface SetTimer {

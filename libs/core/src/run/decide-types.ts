@@ -75,13 +75,7 @@ export interface Needs {
 
 /** Outcome of a worker's report (R14). All are acknowledged. */
 export type ReportOutcome =
-  | 'APPLIED'
-  | 'APPLIED_CANCELLED'
-  | 'DUPLICATE'
-  | 'CONFLICT'
-  | 'STALE'
-  | 'NOT_FOUND'
-  | 'REJECTED';
+  'APPLIED' | 'APPLIED_CANCELLED' | 'DUPLICATE' | 'CONFLICT' | 'STALE' | 'NOT_FOUND' | 'REJECTED';
 
 /** Refusals of commands: stable codes with text; the caller maps them to its protocol. */
 export interface Refusal {
@@ -92,6 +86,7 @@ export interface Refusal {
     | 'UNRESOLVED_UNDO'
     | 'NODE_NOT_FOUND'
     | 'NODE_NOT_IN_VERSION'
+    | 'NEW_NODE_UPSTREAM'
     | 'ALREADY_COMPENSATING'
     | 'NOTHING_TO_COMPENSATE'
     | 'SIGNAL_CONFLICT'

@@ -9,14 +9,7 @@
 export type JsonText = string;
 
 export type RunStatus =
-  | 'RUNNING'
-  | 'COMPENSATING'
-  | 'SUCCEEDED'
-  | 'FAILED'
-  | 'COMPENSATED'
-  | 'COMPENSATION_FAILED'
-  | 'EXPIRED'
-  | 'CANCELLED';
+  'RUNNING' | 'COMPENSATING' | 'SUCCEEDED' | 'FAILED' | 'COMPENSATED' | 'COMPENSATION_FAILED' | 'EXPIRED' | 'CANCELLED';
 
 /** What ended the forward phase. Set once per epoch (R19). */
 export type RunCause = 'failure' | 'cancel' | 'deadline';
@@ -96,7 +89,10 @@ export interface RunState {
   readonly version: number;
   /** Last used seq of run_journal. */
   readonly journalSeq: number;
-  /** Last used run_seq of the outbox. */
+  /**
+   * Last used run_seq of the outbox. `evolve` counts: +1 for each DispatchTask of a run with route kafka, +1 for each
+   * Journal action whose kind is in PUBLISHED_JOURNAL_KINDS, in the order of the actions.
+   */
   readonly outboxSeq: number;
   /** Number of buffered signals (cap R32). */
   readonly bufferedSignals: number;
