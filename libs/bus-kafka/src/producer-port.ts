@@ -22,7 +22,7 @@ export interface LaneProducer {
   metadata(topic: string): Promise<{ readonly partitions: number }>;
   /** Creates the topic if it is missing and returns the number of partitions that it has. */
   ensureTopic(topic: string, layout: TopicLayout): Promise<{ readonly partitions: number; readonly created: boolean }>;
-  /** Waits for nothing: what is in flight rejects. */
+  /** Cuts the connections: what is in flight rejects. */
   close(): Promise<void>;
 }
 
