@@ -115,13 +115,10 @@ class KafkaLaneProducer implements LaneProducer {
 
   private acknowledged(records: readonly RecordMetadata[], topic: string, partition: number): LaneAck {
     const [record] = records;
-    const exact =
-      records.length === 1 &&
-      record?.topicName === topic &&
-      record.partition === partition &&
-      record.errorCode === 0 &&
-      record.baseOffset !== undefined;
-    if (exact) return { baseOffset: BigInt(record.baseOffset) };
+    const exact = records.length === 1 && record?.topicName === topic && record.partition === partition;
+    if (exact && record.errorCode === 0 && record.baseOffset !== undefined) {
+      return { baseOffset: BigInt(record.baseOffset) };
+    }
     this.options.hooks?.ackMismatch?.(topic);
     throw new BusError('retry', 'ACK_MISMATCH', `no acknowledgement for ${topic}/${partition}`);
   }
