@@ -17,7 +17,11 @@ describe('comparing committed with generated files', () => {
   });
 
   it('sees lines that were added or cut at the end', () => {
-    expect(compareTrees(tree({ a: '1' }), tree({ a: '1\n2' }))).toEqual([{ path: 'a', what: 'differs from line 2 on' }]);
-    expect(compareTrees(tree({ a: '1\n2' }), tree({ a: '1' }))).toEqual([{ path: 'a', what: 'differs from line 2 on' }]);
+    expect(compareTrees(tree({ a: '1' }), tree({ a: '1\n2' }))).toEqual([
+      { path: 'a', what: 'differs from line 2 on' },
+    ]);
+    expect(compareTrees(tree({ a: '1\n2' }), tree({ a: '1' }))).toEqual([
+      { path: 'a', what: 'differs from line 2 on' },
+    ]);
   });
 });
