@@ -1,0 +1,61 @@
+import {
+  createLaneProducer,
+  partitionFor,
+  type BusConnection,
+  type ConsumedMessage,
+  type LaneProducer,
+} from '@baton/bus-kafka';
+import type { WorkerLogger } from '../logger.js';
+
+export interface DeadLetterOptions {
+  readonly connection: BusConnection;
+  readonly namespace: string;
+  readonly logger: WorkerLogger;
+}
+
+const TRIES = 5;
+
+/**
+ * Keeps messages that no worker can read in `baton.<namespace>.dead` (B106), so that the partition moves on and a
+ * person can look. The producer is opened with the first one: most workers never need it.
+ */
+export class DeadLetters {
+  private producer: LaneProducer | undefined;
+
+  constructor(private readonly options: DeadLetterOptions) {}
+
+  /** Never rejects: a message that cannot be kept either is in the log, whole. */
+  async bury(message: ConsumedMessage, reason: string): Promise<void> {
+    const place = { topic: message.topic, partition: message.partition, offset: String(message.offset) };
+    this.options.logger.error({ ...place, reason }, 'a message cannot be read; it goes to the dead letters');
+    let failure: unknown;
+    for (let tried = 0; tried < TRIES; tried += 1) {
+      try {
+        return await this.send(message, reason);
+      } catch (error) {
+        failure = error;
+      }
+    }
+    const value = message.value?.toString('base64') ?? null;
+    this.options.logger.error({ ...place, reason, value, err: failure }, 'the dead letter could not be stored');
+  }
+
+  async close(): Promise<void> {
+    await this.producer?.close();
+  }
+
+  private async send(message: ConsumedMessage, reason: string): Promise<void> {
+    const topic = `baton.${this.options.namespace}.dead`;
+    this.producer ??= createLaneProducer(this.options.connection);
+    const { partitions } = await this.producer.ensureTopic(topic, { partitions: 1, replicationFactor: 1 });
+    const key = message.key ?? '';
+    const headers = {
+      ...message.headers,
+      'dead-reason': reason,
+      'dead-topic': message.topic,
+      'dead-partition': String(message.partition),
+      'dead-offset': String(message.offset),
+    };
+    await this.producer.sendLane(topic, partitionFor(key, partitions), [{ key, value: message.value, headers }]);
+  }
+}
