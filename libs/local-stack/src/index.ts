@@ -15,3 +15,6 @@ export { spawnServer, type ExitInfo, type ServerProcess, type SpawnOptions } fro
 export { type PostgresMajor, type Progress } from './postgres/binaries.js';
 export { inspectDataFolder, runningPostgres } from './postgres/data-folder.js';
 export { startPostgres, type PostgresOptions, type RunningPostgres } from './postgres/start.js';
+export { inspectKafkaFolder, runningKafka } from './kafka/data-folder.js';
+export { findJava } from './kafka/java.js';
+export { startKafka, type KafkaOptions, type RunningKafka } from './kafka/start.js';

@@ -48,6 +48,7 @@ export async function createDatabase({ migrated = true, major = 18 }: TestDataba
 async function postgresServer(major: PostgresMajor): Promise<string> {
   const { address } = await sharedServer(`postgres-${major}`, async (folder) => {
     const server = await startPostgres({ dataDir: folder, major, settings: SETTINGS });
+    server.detach();
     return { address: server.url, process: server.identity };
   });
   return address;

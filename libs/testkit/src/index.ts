@@ -1,3 +1,4 @@
 export { moveClock } from './clock.js';
 export { createDatabase, type TestDatabase, type TestDatabaseOptions } from './database.js';
+export { kafkaBrokers } from './kafka.js';
 export { eventually, type EventuallyOptions } from './eventually.js';

@@ -42,6 +42,8 @@ export interface RunningPostgres {
   kill(): Promise<void>;
   /** Starts again after stop, kill or a crash: same port, same data. */
   restart(): Promise<void>;
+  /** Lets this process end while the server goes on; whoever ends it needs its identity. */
+  detach(): void;
 }
 
 const DEFAULT_SETTINGS: Readonly<Record<string, string>> = {
@@ -102,6 +104,10 @@ class PostgresProcess implements RunningPostgres {
 
   get exited(): Promise<ExitInfo> {
     return this.server.exited;
+  }
+
+  detach(): void {
+    this.server.detach();
   }
 
   async stop(): Promise<void> {

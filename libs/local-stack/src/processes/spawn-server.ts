@@ -26,6 +26,8 @@ export interface ServerProcess {
   readonly exited: Promise<ExitInfo>;
   exitInfo(): ExitInfo | undefined;
   send(signal: NodeJS.Signals): void;
+  /** Lets our process end while this one goes on. */
+  detach(): void;
   /** What the process has written to its log since it was started. */
   output(): string;
 }
@@ -60,6 +62,7 @@ export async function spawnServer(options: SpawnOptions): Promise<ServerProcess>
     exited,
     exitInfo: () => exit,
     send: (signal) => void child.kill(signal),
+    detach: () => child.unref(),
     output: () => readFrom(options.logFile, logStart),
   };
 }
