@@ -286,6 +286,10 @@ CREATE TABLE baton.relay_state (
   system_id  text,
   timeline   integer,
   end_lsn    pg_lsn,
+  -- Every outbox row of a transaction that this snapshot sees is in Kafka (or dead): what a relay has to
+  -- publish again, and no more, when the slot cannot tell (lost, dropped, made by somebody else).
+  published_before pg_snapshot,
+  -- When that snapshot was taken.
   commit_ts  timestamptz,
   updated_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
