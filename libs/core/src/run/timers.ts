@@ -1,0 +1,75 @@
+import { conclude } from './conclude.js';
+import type { TimerRow } from './decide-types.js';
+import { endForward } from './end-forward.js';
+import type { TimerFired } from './events.js';
+import { isSettled } from './status.js';
+import type { Failure } from './state.js';
+import { APPLIED, ignored, type Outcome, type Transition } from './transition.js';
+import { advanceUndo } from './undo.js';
+
+/** R21: a timer that was due is always consumed, also when nothing waits for it any more. */
+export function onTimerFired(t: Transition, event: TimerFired): Outcome {
+  const timer = t.timer(event.timerId);
+  if (timer === undefined) return ignored('the row is asked for');
+  if (timer === null) return ignored('the timer is gone');
+  if (!timer.due) return ignored('the timer is not due yet');
+  t.apply({ type: 'ClearTimers', which: { scope: 'id', timerId: timer.timerId } });
+  switch (timer.kind) {
+    case 'wait-timeout':
+      return onWaitTimeout(t, timer);
+    case 'run-deadline':
+      return onRunDeadline(t, timer);
+    case 'compensation-timeout':
+      return onCompensationTimeout(t, timer);
+  }
+}
+
+function onWaitTimeout(t: Transition, timer: TimerRow): Outcome {
+  const wait = timer.nodeId === null ? undefined : t.rows.current(timer.nodeId);
+  if (wait?.status !== 'WAITING' || wait.generation !== timer.generation) return ignored('the wait is over');
+  const { taskId, nodeId } = wait;
+  const failure: Failure = { code: 'WAIT_TIMEOUT', message: 'no signal came in time', nodeId };
+  t.apply({
+    type: 'ResolveWait',
+    taskId,
+    nodeId,
+    status: 'TIMED_OUT',
+    output: null,
+    failure,
+    settledSeq: t.nextSeq,
+  });
+  t.journal('node.timed_out', { code: failure.code, detail: failure.message }, t.task(taskId));
+  t.failure = failure;
+  conclude(t);
+  return APPLIED;
+}
+
+function onRunDeadline(t: Transition, timer: TimerRow): Outcome {
+  // R19: what has begun to be undone has no deadline; R15: an earlier epoch's deadline is not this one's.
+  if (t.state.status !== 'RUNNING' || timer.generation !== t.state.epoch) return ignored('the deadline is void');
+  const failure: Failure = { code: 'DEADLINE_EXCEEDED', message: 'the deadline of the run passed' };
+  t.journal('run.deadline_passed', { code: failure.code });
+  endForward(t, { cause: 'deadline', failure, undo: t.dag.spec.onDeadline === 'compensate' });
+  return APPLIED;
+}
+
+/** R19: the undo took too long. What is open counts as failed, and `retryCompensation` may try it again. */
+function onCompensationTimeout(t: Transition, timer: TimerRow): Outcome {
+  if (t.state.status !== 'COMPENSATING' || timer.generation !== t.state.epoch) return ignored('the undo is over');
+  t.journal('timer.fired', { code: 'COMPENSATION_TIMEOUT' });
+  for (const task of [...t.state.tasks.values()]) {
+    if (isSettled(task)) continue;
+    const { taskId, nodeId, attempt, failures, losses } = task;
+    const failure: Failure = { code: 'COMPENSATION_TIMEOUT', message: 'compensationTimeout passed', nodeId };
+    const closed = { taskId, nodeId, attempt, failures, losses, failure, reportHash: task.reportHash };
+    if (task.kind === 'compensate') {
+      t.apply({ ...closed, type: 'FailTask', status: 'TIMED_OUT', unknownOutcome: task.unknownOutcome });
+      t.journal('node.compensation_failed', { code: failure.code }, t.task(taskId));
+    } else {
+      t.apply({ ...closed, type: 'FailTask', status: 'CANCELLED', unknownOutcome: true }); // a cut-off step
+      t.journal('node.cancelled', { code: failure.code }, t.task(taskId));
+    }
+  }
+  advanceUndo(t);
+  return APPLIED;
+}
