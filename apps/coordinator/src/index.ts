@@ -1,1 +1,1 @@
-export {};
+export { coordinator } from './service.js';

@@ -1,0 +1,2 @@
+/** Injection tokens for what has no class of its own. */
+export const ENGINE = Symbol('baton.engine');
