@@ -1,0 +1,50 @@
+import { createWorker, type TaskHandler, type Worker, type WorkerLogger } from '@baton/worker';
+import { handlers, queues } from './handlers.js';
+import { Ledger } from './ledger.js';
+
+export interface FleetSettings {
+  readonly brokers: readonly string[];
+  readonly coordinators: readonly string[];
+  readonly namespace: string;
+  readonly apiKey: string | undefined;
+  readonly ledgerUrl: string | undefined;
+  readonly concurrency: number;
+}
+
+export interface Fleet {
+  readonly worker: Worker;
+  /** Resolves when every queue's consumer group is joined. */
+  start(): Promise<void>;
+  /** At any time, also while it starts. */
+  stop(deadlineMs: number): Promise<void>;
+}
+
+/** One worker that serves all queues of the example. */
+export function createFleet(settings: FleetSettings, logger: WorkerLogger): Fleet {
+  const ledger = settings.ledgerUrl === undefined ? undefined : new Ledger(settings.ledgerUrl);
+  const worker = createWorker({
+    brokers: settings.brokers,
+    coordinators: settings.coordinators,
+    namespace: settings.namespace,
+    ...(settings.apiKey !== undefined && { apiKey: settings.apiKey }),
+    queues,
+    handlers: ledger === undefined ? handlers : recorded(ledger),
+    concurrency: settings.concurrency,
+    logger,
+  });
+  return {
+    worker,
+    start: async () => {
+      await ledger?.prepare();
+      await worker.start();
+    },
+    stop: async (deadlineMs) => {
+      await worker.stop(deadlineMs);
+      await ledger?.close();
+    },
+  };
+}
+
+function recorded(ledger: Ledger): Readonly<Record<string, TaskHandler>> {
+  return Object.fromEntries(Object.entries(handlers).map(([name, handler]) => [name, ledger.record(handler)]));
+}
