@@ -1,1 +1,1 @@
-export {};
+export { outboxRelayService } from './service.js';
