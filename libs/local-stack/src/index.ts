@@ -17,4 +17,5 @@ export { inspectDataFolder, runningPostgres } from './postgres/data-folder.js';
 export { startPostgres, type PostgresOptions, type RunningPostgres } from './postgres/start.js';
 export { inspectKafkaFolder, runningKafka } from './kafka/data-folder.js';
 export { findJava } from './kafka/java.js';
+export { checkKafkaPrerequisites } from './kafka/prerequisites.js';
 export { startKafka, type KafkaOptions, type RunningKafka } from './kafka/start.js';

@@ -1,5 +1,60 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
+import { runDemo, type DemoResult } from '../dev/demo-runs.js';
+import { demoGateway } from '../dev/gateway.js';
+import { layoutOf, type Layout } from '../dev/layout.js';
+import { withPlatform } from '../dev/platform-run.js';
+import { Progress } from '../dev/progress.js';
+import { runningPlatform } from '../dev/state.js';
 
 export function register(program: Command): void {
-  program.command('demo').description('not built yet');
+  program
+    .command('demo')
+    .description('run the three demo runs on the platform that is up, or on one that is brought up for them')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['json', 'table']).default('table'))
+    .action(async ({ output }: { output: 'json' | 'table' }) => {
+      process.exit(await demo(output === 'json'));
+    });
+}
+
+/** Results go to standard output, everything else to standard error: scripts read the results alone. */
+async function demo(json: boolean): Promise<number> {
+  const layout = layoutOf();
+  const progress = new Progress((line) => process.stderr.write(`${line}\n`));
+  try {
+    const results = await onSomePlatform(layout, progress);
+    process.stdout.write(json ? `${JSON.stringify(results, null, 2)}\n` : tableOf(results));
+    return results.length > 0 && results.every((result) => result.ok) ? 0 : 1;
+  } catch (error) {
+    process.stderr.write(`baton: ${error instanceof Error ? error.message : String(error)}\n`);
+    return 1;
+  }
+}
+
+async function onSomePlatform(layout: Layout, progress: Progress): Promise<readonly DemoResult[]> {
+  const url = process.env['BATON_URL'] ?? runningPlatform(layout)?.addresses?.gateway;
+  if (url !== undefined) return demoOn(layout, progress, url);
+  let results: readonly DemoResult[] = [];
+  await withPlatform({
+    layout,
+    progress,
+    use: async ({ gateway }) => {
+      results = await demoOn(layout, progress, gateway);
+    },
+  });
+  return results;
+}
+
+function demoOn(layout: Layout, progress: Progress, url: string): Promise<readonly DemoResult[]> {
+  const gateway = demoGateway(url, process.env['BATON_API_KEY']);
+  return progress.step('Demo runs', runDemo({ layout, gateway }));
+}
+
+function tableOf(results: readonly DemoResult[]): string {
+  const width = Math.max(...results.map((result) => result.name.length));
+  return results
+    .map(({ name, runId, status, expected, ok }) => {
+      const verdict = ok ? 'ok' : `FAIL, expected ${expected}`;
+      return `${name.padEnd(width)}  ${status.padEnd(11)}  ${runId}  ${verdict}\n`;
+    })
+    .join('');
 }

@@ -1,5 +1,84 @@
+import { LocalStackError } from '@baton/local-stack';
 import type { Command } from 'commander';
+import { addressTable } from '../dev/address-table.js';
+import { runDemo, type DemoResult } from '../dev/demo-runs.js';
+import { upDetached } from '../dev/detached.js';
+import { demoGateway } from '../dev/gateway.js';
+import { layoutOf, type Layout } from '../dev/layout.js';
+import { untilStopped, withPlatform } from '../dev/platform-run.js';
+import { Progress } from '../dev/progress.js';
+import { runningPlatform, type Addresses } from '../dev/state.js';
+
+interface UpOptions {
+  readonly detach?: boolean;
+  readonly demo: boolean;
+}
 
 export function register(program: Command): void {
-  program.command('up').description('not built yet');
+  program
+    .command('up')
+    .description('start the whole platform on this machine, run the demo and stay up until Ctrl-C')
+    .option('-d, --detach', 'go on in the background; stop with "baton down"')
+    .option('--no-demo', 'do not start the three demo runs')
+    .action(async (options: UpOptions) => {
+      process.exit(await up(options));
+    });
+}
+
+async function up(options: UpOptions): Promise<number> {
+  const layout = layoutOf();
+  try {
+    if (options.detach === true) return await detach(layout, options.demo);
+    await foreground(layout, options.demo);
+    return 0;
+  } catch (error) {
+    process.stderr.write(`baton: ${describe(error)}\n`);
+    return 1;
+  }
+}
+
+async function foreground(layout: Layout, demo: boolean): Promise<void> {
+  const progress = new Progress((line) => process.stdout.write(`${line}\n`));
+  await withPlatform({
+    layout,
+    progress,
+    use: async (addresses, supervisor) => {
+      progress.say('Everything is ready');
+      if (demo) {
+        supervisor.enter('demo');
+        await showDemo(layout, addresses, progress);
+      }
+      supervisor.enter('up');
+      process.stdout.write(`\n${addressTable(addresses, layout)}\n\nCtrl-C stops everything.\n`);
+      await untilStopped();
+    },
+  });
+}
+
+/** A demo that fails is told, and the platform stays up: that is the moment to look into it. */
+async function showDemo(layout: Layout, addresses: Addresses, progress: Progress): Promise<void> {
+  try {
+    const results = await runDemo({ layout, gateway: demoGateway(addresses.gateway, undefined) });
+    for (const result of results) progress.say(describeResult(result));
+  } catch (error) {
+    progress.say(`The demo runs could not be run: ${describe(error)}`);
+  }
+}
+
+function describeResult({ name, runId, status, expected, ok }: DemoResult): string {
+  return `${ok ? 'ok  ' : 'FAIL'} ${name}: ${status}${ok ? '' : ` (expected ${expected})`} (${runId})`;
+}
+
+async function detach(layout: Layout, demo: boolean): Promise<number> {
+  const running = runningPlatform(layout);
+  if (running?.phase === 'up' && running.addresses !== undefined) {
+    process.stdout.write(`Baton is already up.\n\n${addressTable(running.addresses, layout)}\n`);
+    return 0;
+  }
+  return upDetached(layout, demo ? [] : ['--no-demo']);
+}
+
+function describe(error: unknown): string {
+  if (error instanceof LocalStackError) return error.message;
+  return error instanceof Error ? error.message : String(error);
 }

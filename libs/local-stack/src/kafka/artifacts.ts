@@ -25,6 +25,11 @@ export async function kafkaArtifacts(onProgress: Progress): Promise<KafkaArtifac
   return { folder, classpath: join(jars, '*') };
 }
 
+/** Whether Kafka's jars still have to be downloaded. */
+export function kafkaIsMissing(): boolean {
+  return !existsSync(join(batonFolder(), 'kafka', kafkaVersion(), 'libs'));
+}
+
 function kafkaVersion(): string {
   const version = /<kafka\.version>([^<]+)</.exec(readFileSync(kafkaResource('pom.xml'), 'utf8'))?.[1];
   if (version === undefined) throw new Error('pom.xml names no kafka.version');
@@ -72,7 +77,7 @@ function runMaven(goals: readonly string[], cwd: string, onProgress: Progress): 
   });
 }
 
-function mavenMissing(cause: Error): LocalStackError {
+export function mavenMissing(cause: Error): LocalStackError {
   return new LocalStackError(
     'MAVEN_MISSING',
     'Kafka is downloaded with Maven and no "mvn" was found: install it (Debian: apt install maven), or set BATON_KAFKA_BROKERS to brokers that exist.',

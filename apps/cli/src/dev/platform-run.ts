@@ -1,0 +1,60 @@
+import type { Layout } from './layout.js';
+import { ownIdentity, releaseLock, takeLock } from './lock.js';
+import type { Progress } from './progress.js';
+import { externalServers } from './external.js';
+import { runningPlatform, type Addresses } from './state.js';
+import { PlatformSupervisor } from './supervisor.js';
+
+export interface PlatformRun {
+  readonly layout: Layout;
+  readonly progress: Progress;
+  /** What happens on the platform once it is ready; the platform is stopped when it returns. */
+  readonly use: (addresses: Addresses, supervisor: PlatformSupervisor) => Promise<void>;
+}
+
+/** Another supervisor has the folder. */
+export class AlreadyUpError extends Error {
+  constructor(pid: number) {
+    super(`Baton is already up here (pid ${pid}): see "./baton status", or stop it with "./baton down".`);
+    this.name = 'AlreadyUpError';
+  }
+}
+
+/**
+ * Brings the platform up, uses it, and takes it down again whatever happens: at the end, after an error, or when a
+ * signal asks for it, be it in the middle of the start.
+ */
+export async function withPlatform({ layout, progress, use }: PlatformRun): Promise<void> {
+  const self = ownIdentity();
+  const lock = takeLock(layout.lockFile, self);
+  if (lock.kind === 'held') throw new AlreadyUpError(lock.holder.pid);
+  const other = runningPlatform(layout);
+  if (other !== undefined) throw new AlreadyUpError(other.supervisor.pid);
+  const stopRequested = stopSignal(progress);
+  const supervisor = new PlatformSupervisor({ layout, self, progress, external: externalServers() });
+  try {
+    await Promise.race([supervisor.start().then((addresses) => use(addresses, supervisor)), stopRequested]);
+  } finally {
+    const stopping = performance.now();
+    await supervisor.stop();
+    releaseLock(layout.lockFile, self);
+    progress.say(`Stopped everything in ${((performance.now() - stopping) / 1000).toFixed(1)} s`);
+  }
+}
+
+/** Resolves at the first SIGINT, SIGTERM or SIGHUP; later ones change nothing, the stop is under way. */
+function stopSignal(progress: Progress): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.on(signal, () => {
+        progress.say(`${signal}: stopping`);
+        resolve();
+      });
+    }
+  });
+}
+
+/** Waits until a signal ends the platform. */
+export function untilStopped(): Promise<never> {
+  return new Promise(() => undefined);
+}
