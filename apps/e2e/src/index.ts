@@ -1,1 +1,4 @@
-export {};
+export { Clients, call, refused, type CallFailure } from './clients.js';
+export { demoRuns, exampleFile, Rest, type DemoRun, type RestAnswer } from './rest.js';
+export { auditOrders } from './audit.js';
+export { ChaosMonkey } from './chaos-monkey.js';
