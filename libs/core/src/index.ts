@@ -5,7 +5,9 @@ export { findPath, jsonPointer, sliceByPath, type PathSegment } from './json/pat
 export { parseJson, type JsonMember, type JsonNode, type JsonParse } from './json/parse.js';
 export { canonicalJson } from './json/canonical.js';
 export { utf8Length } from './json/utf8.js';
-export { parseDefinition } from './definition/parse.js';
+export { MAX_DEFINITION_BYTES, MAX_EDGES, MAX_NODES, parseDefinition } from './definition/parse.js';
+export { parseDuration, type DurationParse } from './definition/duration.js';
+export { isDefinitionId, isHandlerName, isNamespace, isNodeId, isQueueName } from './definition/names.js';
 export { decide } from './run/decide.js';
 export { evolve } from './run/evolve.js';
 export { newRun, type NewRun } from './run/new-run.js';

@@ -1,1 +1,1 @@
-export {};
+export { compileTemplate, templateCompiler } from './compile.js';
