@@ -38,7 +38,9 @@ export async function withPlatform({ layout, progress, use }: PlatformRun): Prom
     const stopping = performance.now();
     await supervisor.stop();
     releaseLock(layout.lockFile, self);
-    progress.say(`Stopped everything in ${((performance.now() - stopping) / 1000).toFixed(1)} s`);
+    if (supervisor.startedAnything) {
+      progress.say(`Stopped everything in ${((performance.now() - stopping) / 1000).toFixed(1)} s`);
+    }
   }
 }
 

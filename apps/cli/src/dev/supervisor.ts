@@ -72,6 +72,10 @@ export class PlatformSupervisor {
     return addresses;
   }
 
+  get startedAnything(): boolean {
+    return this.parts.size > 0;
+  }
+
   enter(phase: Phase): void {
     this.phase = phase;
     this.save();
@@ -147,6 +151,7 @@ export class PlatformSupervisor {
           ...(adminPort === undefined ? {} : { adminPort }),
         });
         this.save();
+        if (restarts > 0) this.options.progress.say(`${name} runs again (pid ${identity.pid})`);
       },
       onCrashed: (description, retryMs) => {
         this.options.progress.say(`${name} ${description}; starting it again in ${retryMs / 1000} s (log: ${logFile})`);
