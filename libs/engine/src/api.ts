@@ -132,7 +132,13 @@ export interface RetryCompensation {
 }
 
 export type DueItem =
-  | { readonly kind: 'task'; readonly namespace: string; readonly runId: string; readonly taskId: string; readonly attempt: number }
+  | {
+      readonly kind: 'task';
+      readonly namespace: string;
+      readonly runId: string;
+      readonly taskId: string;
+      readonly attempt: number;
+    }
   | { readonly kind: 'timer'; readonly namespace: string; readonly runId: string; readonly timerId: string };
 
 export interface FireResult {

@@ -197,7 +197,10 @@ export interface TaskWrite {
   /** update: as loaded. */
   readonly fence: { readonly attempt: number } | null;
   /** R9: the write that ends an attempt by time repeats `lease_id = … AND its instant has passed`. */
-  readonly leaseFence: { readonly leaseId: string; readonly passed: 'lease' | 'start-to-close' | 'schedule-to-close' | 'cut-off' } | null;
+  readonly leaseFence: {
+    readonly leaseId: string;
+    readonly passed: 'lease' | 'start-to-close' | 'schedule-to-close' | 'cut-off';
+  } | null;
   readonly queue: string | null;
   readonly handler: string | null;
   /** undefined = leave the column as it is. */

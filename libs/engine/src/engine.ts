@@ -1,0 +1,284 @@
+import { decide, parseDefinition, type RunState, type DispatchTask } from '@baton/core';
+import * as api from './api.js';
+import { EngineError } from './api.js';
+import { DefinitionCache, type DefinitionMiss } from './caches/definition-cache.js';
+import { RunCache } from './caches/run-cache.js';
+import { hashOfRun } from './fold/messages.js';
+import { EventPass, type PassDeps } from './lane/event-pass.js';
+import { Lane } from './lane/lane.js';
+import { LeasePass } from './lane/lease-pass.js';
+import { StartPass } from './lane/start-pass.js';
+import { StoreFailures, tellSafely, unavailable } from './lane/store-failures.js';
+import type { Work } from './lane/work.js';
+import { defaultLimits, type EngineHooks, type EngineLimits, type EngineOptions } from './options.js';
+import type { NewLease, RunRef } from './ports.js';
+import { ResultWaiters } from './result-waiters.js';
+import { checkUuid, invalid } from './use-cases/checks.js';
+import {
+  cancelWork,
+  retryCompensationWork,
+  retryWork,
+  runNotFound,
+  type CommandDeps,
+} from './use-cases/command-works.js';
+import { dueWork } from './use-cases/due-works.js';
+import { checkAcquire, checkHeartbeat } from './use-cases/lease-works.js';
+import { ReportWork } from './use-cases/report-work.js';
+import { signalWork } from './use-cases/signal-work.js';
+import { startWork } from './use-cases/start-work.js';
+import { isTerminal } from '@baton/core';
+
+const largestPage = 1_000;
+
+/** The engine over a store: every input becomes an event, and goes down its run's lane (08 §2). */
+export function createEngine(options: EngineOptions): api.EngineApi {
+  return new Engine(options);
+}
+
+class Engine implements api.EngineApi {
+  private readonly limits: EngineLimits;
+  private readonly lanes: readonly Lane[];
+  private readonly waiters: ResultWaiters;
+  private readonly failures: StoreFailures;
+  private readonly hooks: EngineHooks;
+  private isClosing = false;
+
+  constructor(private readonly options: EngineOptions) {
+    const { store, now, random } = options;
+    this.limits = { ...defaultLimits, ...options.limits };
+    const hooks = options.hooks ?? {};
+    this.failures = new StoreFailures({ store, limits: this.limits, hooks, random, now });
+    const onStoreError = (error: unknown): void => void this.failures.tell(error);
+    this.waiters = new ResultWaiters({ store, now, pollMs: options.resultPollMs ?? 500, onStoreError });
+    this.hooks = {
+      ...hooks,
+      onRunEnded: (run) => {
+        this.waiters.ended(run.runId);
+        hooks.onRunEnded?.(run);
+      },
+    };
+    this.lanes = this.makeLanes();
+  }
+
+  private makeLanes(): readonly Lane[] {
+    const { store, newId, random, now } = this.options;
+    const cache = new RunCache(this.limits.cachedStateBytes);
+    const noLease = (_run: RunState, _task: DispatchTask): NewLease | null => null;
+    const deps: PassDeps = {
+      store,
+      cache,
+      failures: this.failures,
+      fold: { newId, leaseNewTask: this.options.leaseNewTask ?? noLease },
+      hooks: this.hooks,
+      limits: this.limits,
+      now,
+      decide: this.options.decide ?? decide,
+      definitions: this.definitions(),
+      deployedVersion: (namespace, id) => store.deployedVersion(namespace, id),
+      newId,
+      random,
+      batchRows: this.limits.batchRows,
+    };
+    const { hooks, limits, failures } = this;
+    const { schemas, route = 'kafka', lanes = 1 } = this.options;
+    return Array.from(
+      { length: lanes },
+      () =>
+        new Lane({
+          events: new EventPass(deps),
+          starts: new StartPass({ ...deps, schemas, route }),
+          leases: new LeasePass({ store, cache, failures, hooks }),
+          limits,
+        }),
+    );
+  }
+
+  private definitions(): DefinitionCache {
+    const { store, templates } = this.options;
+    const load = async (namespace: string, id: string, version: number): Promise<ReturnType<typeof dagOf>> => {
+      const text = await store.loadDefinition(namespace, id, version);
+      return text === undefined
+        ? { missing: true, reason: `there is no version ${version} of ${id}` }
+        : dagOf(text, id, version, templates);
+    };
+    return new DefinitionCache({ load }, this.limits.definitions);
+  }
+
+  start(command: api.StartRun): Promise<api.RunStartedResult> {
+    return this.call((settle) => {
+      const { newId, hash, now } = this.options;
+      const work = startWork(command, { newId, hash, nowMs: now(), settle });
+      this.laneOf(work.runId).pushStart(work);
+    });
+  }
+
+  report(report: api.TaskReport): Promise<import('@baton/core').ReportOutcome> {
+    return this.call<import('@baton/core').ReportOutcome>((settle) => {
+      const tell = (outcome: import('@baton/core').ReportOutcome | EngineError): void => {
+        if (!(outcome instanceof EngineError)) {
+          tellSafely(() => this.hooks.onReport?.({ status: report.status, outcome }));
+        }
+        settle(outcome);
+      };
+      this.push(ReportWork.of(report, { hash: this.options.hash, settle: tell }));
+    });
+  }
+
+  acquire(call: api.AcquireLease): Promise<api.AcquireAnswer> {
+    return this.call((settle) => {
+      const checked = checkAcquire(call);
+      this.laneOf(checked.runId).pushAcquire({ call: checked, settle });
+    });
+  }
+
+  heartbeat(call: api.HeartbeatCall): Promise<api.HeartbeatAnswer> {
+    return this.call((settle) => {
+      const checked = checkHeartbeat(call);
+      if (checked === null) settle({ status: 'LOST' });
+      else this.laneOf(checked.runId).pushHeartbeat({ call: checked, settle });
+    });
+  }
+
+  signal(command: api.SignalRun): Promise<api.SignalResult> {
+    return this.call((settle) => this.push(signalWork(command, { hash: this.options.hash, settle })));
+  }
+
+  retry(command: api.RetryRun): Promise<api.CommandResult> {
+    return this.call((settle) => this.push(retryWork(command, this.commandDeps(settle))));
+  }
+
+  retryCompensation(command: api.RetryCompensation): Promise<api.CommandResult> {
+    return this.call((settle) => this.push(retryCompensationWork(command, this.commandDeps(settle))));
+  }
+
+  cancel(command: api.CancelRun): Promise<api.CommandResult> {
+    return this.call((settle) => this.push(cancelWork(command, this.commandDeps(settle))));
+  }
+
+  private commandDeps(settle: CommandDeps['settle']): CommandDeps {
+    return { hash: this.options.hash, schemas: this.options.schemas, settle };
+  }
+
+  fireDue(items: readonly api.DueItem[]): Promise<readonly api.FireResult[]> {
+    return this.call((settle) => {
+      const results: api.FireResult[] = items.map(() => ({ outcome: 'FAILED' }));
+      let open = items.length;
+      const answer = (index: number, result: api.FireResult): void => {
+        results[index] = result;
+        open -= 1;
+        if (open === 0) settle(results);
+      };
+      if (open === 0) settle(results);
+      const { store } = this.options;
+      const onStoreError = (error: unknown): void => void this.failures.tell(error);
+      const deps = { store, timerFailures: this.limits.timerFailures, onStoreError };
+      items.forEach((item, index) => {
+        try {
+          this.push(dueWork(item, deps, (result) => answer(index, result)));
+        } catch (error) {
+          // One item that cannot be read, or does not fit in the queue, is not the others' fault (R21).
+          answer(index, { outcome: 'FAILED', reason: error instanceof EngineError ? error.code : 'INTERNAL' });
+        }
+      });
+    });
+  }
+
+  async getRun(namespace: string, runId: string, withPayloads: boolean): Promise<api.RunDetails> {
+    const id = checkUuid(runId, 'runId');
+    const details = await this.query(() => this.options.store.getRun(namespace, id, withPayloads));
+    if (details === undefined) throw runNotFound(id);
+    return details;
+  }
+
+  listRuns(query: api.ListRuns): Promise<api.RunPage> {
+    return this.query(() => this.options.store.listRuns(query));
+  }
+
+  async history(
+    namespace: string,
+    runId: string,
+    afterSeq: number,
+    limit: number,
+  ): Promise<readonly api.JournalView[]> {
+    const id = checkUuid(runId, 'runId');
+    if (!Number.isSafeInteger(afterSeq) || afterSeq < 0)
+      throw invalid('NUMBER_INVALID', 'afterSeq must not be negative');
+    if (!Number.isSafeInteger(limit) || limit < 1 || limit > largestPage) {
+      throw invalid('NUMBER_INVALID', `limit must be from 1 to ${largestPage}`, '/limit');
+    }
+    const entries = await this.query(() => this.options.store.history(namespace, id, afterSeq, limit));
+    if (entries.length === 0 && (await this.status({ namespace, runId: id })) === undefined) throw runNotFound(id);
+    return entries;
+  }
+
+  async awaitResult(namespace: string, runId: string, waitMs: number, signal?: AbortSignal): Promise<api.RunDetails> {
+    const ref = { namespace, runId: checkUuid(runId, 'runId') };
+    if (waitMs > 0 && !this.isClosing && signal?.aborted !== true) {
+      // Registered before the first look: an end in between is not missed.
+      const stop = new AbortController();
+      const stopAll = (): void => stop.abort();
+      signal?.addEventListener('abort', stopAll, { once: true });
+      const ended = this.waiters.wait(ref, waitMs, stop.signal);
+      try {
+        const status = await this.status(ref);
+        if (status === undefined) throw runNotFound(ref.runId);
+        if (!isTerminal(status)) await ended;
+      } finally {
+        stop.abort();
+        signal?.removeEventListener('abort', stopAll);
+      }
+    }
+    return this.getRun(namespace, ref.runId, true);
+  }
+
+  async close(): Promise<void> {
+    this.isClosing = true;
+    this.waiters.close();
+    await Promise.all(this.lanes.map((lane) => lane.whenIdle()));
+  }
+
+  private async status(ref: RunRef): Promise<api.RunView['status'] | undefined> {
+    return (await this.query(() => this.options.store.statuses([ref]))).get(ref.runId);
+  }
+
+  private push(work: Work): void {
+    this.laneOf(work.runId).pushEvent(work);
+  }
+
+  private laneOf(runId: string): Lane {
+    const lane = this.lanes[hashOfRun(runId) % this.lanes.length];
+    if (lane === undefined) throw new Error('an engine has at least one lane');
+    return lane;
+  }
+
+  /** One promise for one call: what the lane answers, as a value or as the error it is. */
+  private call<T>(enqueue: (settle: (answer: T | EngineError) => void) => void): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      if (this.isClosing) throw new EngineError('unavailable', 'SHUTTING_DOWN', 'this coordinator is stopping');
+      enqueue((answer) => (answer instanceof EngineError ? reject(answer) : resolve(answer)));
+    });
+  }
+
+  private async query<T>(run: () => Promise<T>): Promise<T> {
+    try {
+      return await run();
+    } catch (error) {
+      if (error instanceof EngineError) throw error;
+      this.failures.tell(error);
+      throw unavailable(error);
+    }
+  }
+}
+
+function dagOf(
+  text: string,
+  id: string,
+  version: number,
+  templates: EngineOptions['templates'],
+): import('@baton/core').Dag | DefinitionMiss {
+  const parsed = parseDefinition(text, templates);
+  if (parsed.ok) return parsed.dag.version === version ? parsed.dag : { ...parsed.dag, version };
+  const first = parsed.issues[0];
+  const why = first === undefined ? 'unknown' : `${first.code} at ${first.pointer}`;
+  return { missing: true, reason: `version ${version} of ${id} cannot be read: ${why}` };
+}

@@ -1,0 +1,354 @@
+import { EngineError } from '../api.js';
+import type { RunCache } from '../caches/run-cache.js';
+import type { FoldEnv } from '../fold/run-fold.js';
+import type { EngineHooks, EngineLimits } from '../options.js';
+import { FenceMissError, StoreError, type LockedSession, type RunWrite, type Store } from '../ports.js';
+import { Carried } from './carried.js';
+import { Decider, type DeciderDeps } from './decider.js';
+import { RunTurn } from './run-turn.js';
+import { settleTurn } from './settle.js';
+import { tellSafely, unavailable, type StoreFailures } from './store-failures.js';
+import { groupByRun, queueOf, type RunQueue, type Work } from './work.js';
+
+export interface PassDeps extends DeciderDeps {
+  readonly store: Store;
+  readonly cache: RunCache;
+  readonly failures: StoreFailures;
+  readonly fold: FoldEnv;
+  readonly hooks: EngineHooks;
+  readonly limits: EngineLimits;
+  readonly now: () => number;
+}
+
+type Way = 'optimistic' | 'lock-first';
+
+/** What an attempt found out about runs that it wrote nothing of. */
+interface Attempted {
+  /** Decided on a cached state without a write: read and decide again now. */
+  readonly reread: readonly RunQueue[];
+}
+
+/** R7: after this many misses a run goes alone, and waits for its lock. */
+const missesBeforeAlone = 2;
+/** A fence that misses this often under the run's own lock is a broken row, not a race. */
+const mostFenceMisses = 5;
+
+/**
+ * One batch of events: two ways in (optimistic, lock first), one way out (the write statement) (08 §2).
+ *
+ * Owns: the order of events within a run (R4), what happens to each event when a batch fails (R1, R5, R6, R8).
+ * Does not own: what an event means (decide), nor what its caller is told (the work).
+ */
+export class EventPass {
+  constructor(private readonly deps: PassDeps) {}
+
+  /** Answers what must go to the front of the next batch, in order. */
+  async run(works: readonly Work[]): Promise<readonly Work[]> {
+    const carried = new Carried();
+    const optimistic: RunQueue[] = [];
+    for (const queue of groupByRun(works)) {
+      const first = queue.works[0];
+      if (first !== undefined && first.misses >= missesBeforeAlone) carried.alone(queue);
+      else this.enter(queue, optimistic, carried);
+    }
+    if (optimistic.length > 0) await this.guarded(optimistic, 'optimistic', carried);
+    await this.lockFirst(carried);
+    return carried.next();
+  }
+
+  /** The part of a queue before the first event that locks goes the optimistic way. */
+  private enter(queue: RunQueue, optimistic: RunQueue[], carried: Carried): void {
+    const locksAt = queue.works.findIndex((work) => work.way === 'lock-first');
+    if (locksAt === 0) {
+      carried.lock(queue);
+      return;
+    }
+    if (locksAt > 0) carried.putRest(queue, queue.works.slice(locksAt));
+    optimistic.push(locksAt > 0 ? queueOf(queue.works.slice(0, locksAt)) : queue);
+  }
+
+  private async lockFirst(carried: Carried): Promise<void> {
+    for (;;) {
+      const group = carried.takeLocked(this.deps.limits.lockedRuns);
+      if (group.length === 0) return;
+      await this.guarded(group, 'lock-first', carried);
+    }
+  }
+
+  /** One attempt, and what becomes of its events when it fails. Nothing is answered before the attempt is over. */
+  private async guarded(queues: readonly RunQueue[], way: Way, carried: Carried): Promise<void> {
+    let mustRead = false;
+    for (let repeats = 0; ; repeats += 1) {
+      try {
+        const { reread } = await this.attempt(queues, way, mustRead, carried);
+        if (reread.length > 0) await this.guardedReread(reread, carried);
+        return;
+      } catch (error) {
+        this.evict(queues); // R3
+        const kind = this.deps.failures.tell(error);
+        if (kind === 'transient' && this.deps.failures.mayRepeat(repeats)) {
+          await this.deps.failures.pause(repeats);
+          mustRead = true;
+          continue;
+        }
+        if (error instanceof FenceMissError && (await this.separate(queues, error, carried))) return;
+        if (kind === 'data') return this.bisect(queues, way, error, carried);
+        this.failAll(queues, unavailable(error), carried);
+        return;
+      }
+    }
+  }
+
+  private async guardedReread(queues: readonly RunQueue[], carried: Carried): Promise<void> {
+    this.evict(queues);
+    await this.guarded(queues, 'optimistic', carried);
+  }
+
+  private attempt(queues: readonly RunQueue[], way: Way, mustRead: boolean, carried: Carried): Promise<Attempted> {
+    return way === 'optimistic'
+      ? this.attemptOptimistic(queues, mustRead, carried)
+      : this.attemptLocked(queues, carried);
+  }
+
+  private async attemptOptimistic(
+    queues: readonly RunQueue[],
+    mustRead: boolean,
+    carried: Carried,
+  ): Promise<Attempted> {
+    const started = this.deps.now();
+    const turns = await this.readTurns(queues, mustRead);
+    await new Decider(this.deps, this.deps.store).run(turns);
+    const writes = writesOf(turns);
+    const { held, fenced, unsure } = writes.length === 0 ? nothingHeld : await this.write(writes);
+    const reread: RunQueue[] = [];
+    let missed = 0;
+    for (const turn of turns) {
+      if (turn.hasWrite && !held.has(turn.queue.runId)) {
+        this.deps.cache.evict(turn.queue.runId);
+        missed += 1;
+        if (fenced.has(turn.queue.runId)) carried.alone(turn.queue);
+        else carried.missed(turn.queue);
+        continue;
+      }
+      await this.conclude(turn, carried, reread);
+    }
+    if (unsure) this.evict(queues); // R3
+    this.tellCommit('optimistic', turns, writes.length, { missed, started });
+    return { reread };
+  }
+
+  private async readTurns(queues: readonly RunQueue[], mustRead: boolean): Promise<RunTurn[]> {
+    const { cache, store, fold } = this.deps;
+    const turns: RunTurn[] = [];
+    const unread: RunQueue[] = [];
+    for (const queue of queues) {
+      const cached = mustRead ? undefined : cache.get(queue.namespace, queue.runId);
+      if (cached === undefined) unread.push(queue);
+      else turns.push(RunTurn.ofCached(queue, cached, cache, fold));
+    }
+    if (unread.length === 0) return turns;
+    const stored = await store.readRuns(unread);
+    for (const queue of unread) turns.push(RunTurn.ofStored(queue, stored.get(queue.runId), false, fold));
+    return turns;
+  }
+
+  /** R1: runs whose fences miss are named; nothing stays, and the others are written without them. */
+  private async write(writes: readonly RunWrite[]): Promise<Written> {
+    const batchId = this.deps.newId();
+    const fenced = new Set<string>();
+    let rest = writes;
+    while (rest.length > 0) {
+      try {
+        const { held } = await this.deps.store.write({ batchId, runs: rest });
+        return { held, fenced, unsure: false };
+      } catch (error) {
+        if (error instanceof StoreError && error.kind === 'unknown-commit') {
+          this.deps.failures.tell(error);
+          return { held: await this.deps.failures.committed(batchId, rest), fenced, unsure: true };
+        }
+        if (!(error instanceof FenceMissError)) throw error;
+        this.deps.failures.tell(error);
+        const before = rest.length;
+        for (const runId of error.runIds) fenced.add(runId);
+        rest = rest.filter((write) => !fenced.has(write.runId));
+        if (rest.length === before) throw error;
+      }
+    }
+    return { held: nothingHeld.held, fenced, unsure: false };
+  }
+
+  /** R9: locks the runs, then decides on lease facts under the locks of their task rows. */
+  private async attemptLocked(queues: readonly RunQueue[], carried: Carried): Promise<Attempted> {
+    const started = this.deps.now();
+    this.evict(queues);
+    const batchId = this.deps.newId();
+    let turns: readonly RunTurn[] = [];
+    let writes: readonly RunWrite[] = [];
+    const decideAndWrite = async (session: LockedSession): Promise<void> => {
+      turns = queues.map((queue) => this.lockedTurn(queue, session));
+      await new Decider(this.deps, session).run(turns);
+      await takeKeys(turns, session);
+      writes = writesOf(turns);
+      if (writes.length === 0) return;
+      const { held } = await session.write({ batchId, runs: writes });
+      if (held.size !== writes.length) throw new StoreError('transient', 'a locked run was not held');
+    };
+    let committed: ReadonlySet<string> | null = null;
+    try {
+      const keysFirst = queues.some((queue) => queue.works.some((work) => work.keysFirst));
+      await this.deps.store.withLockedRuns(queues, decideAndWrite, { keysFirst });
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.kind !== 'unknown-commit') throw error;
+      this.deps.failures.tell(error);
+      committed = await this.deps.failures.committed(batchId, writes);
+    }
+    let missed = 0;
+    for (const turn of turns) {
+      if (turn.hasWrite && committed !== null && !committed.has(turn.queue.runId)) {
+        missed += 1;
+        carried.later(turn.queue);
+      } else {
+        await this.conclude(turn, carried, []);
+      }
+    }
+    if (committed !== null) this.evict(queues); // R3
+    this.tellCommit('lock-first', turns, writes.length, { missed, started });
+    return { reread: [] };
+  }
+
+  private lockedTurn(queue: RunQueue, session: LockedSession): RunTurn {
+    const turn = RunTurn.ofStored(queue, session.runs.get(queue.runId), true, this.deps.fold);
+    turn.keyHolder = session.keyHolders.get(queue.runId);
+    return turn;
+  }
+
+  /** What was decided is durable, or needed no write: answers, then what is left of the run's events (R4). */
+  private async conclude(turn: RunTurn, carried: Carried, reread: RunQueue[]): Promise<void> {
+    if (turn.stuckReason !== null) await this.flagStuck(turn.queue, turn.stuckReason);
+    settleTurn(turn, this.deps);
+    if (turn.remaining.length === 0) {
+      carried.done(turn.queue);
+      return;
+    }
+    const left = queueOf(turn.remaining);
+    if (turn.left === 'reread') reread.push(left);
+    else if (turn.left === 'lock') carried.lock(left);
+    else carried.later(left);
+  }
+
+  /** R1: the named runs go alone; the others are decided again without them. */
+  private async separate(queues: readonly RunQueue[], error: FenceMissError, carried: Carried): Promise<boolean> {
+    const named = queues.filter((queue) => error.runIds.includes(queue.runId));
+    const others = queues.filter((queue) => !error.runIds.includes(queue.runId));
+    if (named.length === 0) return false;
+    for (const queue of named) {
+      for (const work of queue.works) work.misses += 1;
+      const first = queue.works[0];
+      if (first === undefined || first.misses < mostFenceMisses) carried.alone(queue);
+      else await this.giveUp(queue, 'its rows are not as its decisions see them', carried);
+    }
+    if (others.length > 0) await this.guarded(others, 'lock-first', carried);
+    return true;
+  }
+
+  /** R5: finds what the database cannot store by halves, in order. */
+  private async bisect(queues: readonly RunQueue[], way: Way, error: unknown, carried: Carried): Promise<void> {
+    const [only] = queues;
+    if (queues.length > 1) {
+      const middle = Math.ceil(queues.length / 2);
+      await this.guarded(queues.slice(0, middle), way, carried);
+      await this.guarded(queues.slice(middle), way, carried);
+    } else if (only !== undefined && only.works.length > 1) {
+      const middle = Math.ceil(only.works.length / 2);
+      carried.putRest(only, only.works.slice(middle));
+      await this.guarded([queueOf(only.works.slice(0, middle))], way, carried);
+    } else if (only !== undefined) {
+      await this.condemn(only, way, error, carried);
+    }
+  }
+
+  /** R8: an event that fails twice alone, deterministically. */
+  private async condemn(queue: RunQueue, way: Way, error: unknown, carried: Carried): Promise<void> {
+    const work = queue.works[0];
+    if (work === undefined) return;
+    const reason = error instanceof Error ? error.message : String(error);
+    work.dataErrors += 1;
+    if (work.dataErrors >= 2) {
+      const next = work.becomeRejection?.(reason) ?? 'refused';
+      if (next === 'stuck') return this.giveUp(queue, reason, carried);
+      if (next === 'refused') {
+        const message = `this cannot be stored: ${reason}`;
+        this.failAll([queue], new EngineError('invalid', 'CONTENT_REJECTED', message, [], { cause: error }), carried);
+        return;
+      }
+      work.dataErrors = 0;
+    }
+    await this.guarded([queue], way, carried);
+  }
+
+  private async giveUp(queue: RunQueue, reason: string, carried: Carried): Promise<void> {
+    await this.flagStuck(queue, reason);
+    this.failAll([queue], new EngineError('precondition', 'RUN_STUCK', `the run cannot go on: ${reason}`), carried);
+  }
+
+  private async flagStuck(queue: RunQueue, reason: string): Promise<void> {
+    this.deps.cache.evict(queue.runId);
+    try {
+      await this.deps.store.flagStuck({ namespace: queue.namespace, runId: queue.runId }, reason);
+    } catch (error) {
+      this.deps.failures.tell(error);
+    }
+    tellSafely(() => this.deps.hooks.onStuck?.({ namespace: queue.namespace, runId: queue.runId }, reason));
+  }
+
+  private failAll(queues: readonly RunQueue[], error: EngineError, carried: Carried): void {
+    for (const queue of queues) {
+      for (const work of queue.works) work.settle({ kind: 'failed', error });
+      carried.done(queue);
+    }
+  }
+
+  private evict(queues: readonly RunQueue[]): void {
+    for (const queue of queues) this.deps.cache.evict(queue.runId);
+  }
+
+  private tellCommit(
+    way: Way,
+    turns: readonly RunTurn[],
+    runs: number,
+    { missed, started }: { readonly missed: number; readonly started: number },
+  ): void {
+    const { onCommit } = this.deps.hooks;
+    if (onCommit === undefined || runs === 0) return;
+    let events = 0;
+    for (const turn of turns) if (turn.hasWrite) events += turn.outcomes.length;
+    const durationMs = this.deps.now() - started;
+    tellSafely(() => onCommit({ way, events, runs: runs - missed, missed, durationMs }));
+  }
+}
+
+interface Written {
+  readonly held: ReadonlySet<string>;
+  readonly fenced: ReadonlySet<string>;
+  /** The answer to the COMMIT was lost (R6). */
+  readonly unsure: boolean;
+}
+
+const nothingHeld: Written = { held: new Set(), fenced: new Set(), unsure: false };
+
+function writesOf(turns: readonly RunTurn[]): RunWrite[] {
+  const writes: RunWrite[] = [];
+  for (const turn of turns) {
+    if (turn.fold !== null && turn.hasWrite) writes.push(turn.fold.toWrite());
+  }
+  return writes;
+}
+
+/** R24: a retried run takes its business key back from the run that had taken it over and has ended since. */
+async function takeKeys(turns: readonly RunTurn[], session: LockedSession): Promise<void> {
+  const reopened = turns.filter(
+    ({ keyHolder, fold, seen }) =>
+      keyHolder !== undefined && fold !== null && seen !== null && fold.state.epoch > seen.state.epoch,
+  );
+  if (reopened.length > 0) await session.takeKeys(reopened.map((turn) => turn.queue));
+}

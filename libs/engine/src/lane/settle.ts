@@ -1,0 +1,98 @@
+import type { Action, RunState } from '@baton/core';
+import { isTerminal } from '@baton/core';
+import type { KnownPayloads, RunCache } from '../caches/run-cache.js';
+import type { EngineHooks, RunFacts, TaskFacts } from '../options.js';
+import { tellSafely } from './store-failures.js';
+import type { RunTurn } from './run-turn.js';
+import type { RunFold } from '../fold/run-fold.js';
+
+/** After the commit (I13): the cache first, then hooks, then the answers to callers. */
+export function settleTurn(turn: RunTurn, deps: { readonly cache: RunCache; readonly hooks: EngineHooks }): void {
+  const { fold, seen } = turn;
+  if (fold !== null && seen !== null && turn.hasWrite) {
+    rememberRun(fold, seen.state.version + 1, turn, deps.cache);
+    for (const { outcome } of turn.outcomes) {
+      if (outcome.kind === 'applied') tellActions(outcome.decision.state, outcome.decision.actions, deps.hooks);
+    }
+  }
+  for (const { work, outcome } of turn.outcomes) work.settle(outcome);
+}
+
+export function rememberRun(
+  fold: RunFold,
+  version: number,
+  turn: { readonly traceparent: string | null; readonly facts?: RunTurn['facts'] },
+  cache: RunCache,
+): void {
+  const state: RunState = { ...fold.state, version };
+  if (isTerminal(state.status)) {
+    cache.evict(state.runId);
+    return;
+  }
+  const payloads = new Map<string, KnownPayloads>();
+  for (const [taskId, row] of fold.tasks.entries()) {
+    const output = row.output ?? (row.op === 'insert' ? null : undefined);
+    // A planned undo gets its input when it is dispatched: until then it is not known.
+    payloads.set(taskId, { input: row.input ?? undefined, output });
+  }
+  cache.put({ state, traceparent: turn.traceparent, input: fold.input ?? turn.facts?.runInput, payloads });
+}
+
+export function runFacts(run: RunState): RunFacts {
+  const { namespace, runId, definitionId, definitionVersion, status, epoch } = run;
+  return { namespace, runId, definitionId, definitionVersion, status, epoch, code: run.failure?.code ?? null };
+}
+
+/** Metrics and success logs of one decision. */
+export function tellActions(run: RunState, actions: readonly Action[], hooks: EngineHooks): void {
+  for (const action of actions) {
+    switch (action.type) {
+      case 'DispatchTask':
+        tellSafely(() => hooks.onTaskDispatched?.(taskFacts(run, action.taskId, action.attempt)));
+        break;
+      case 'CompleteTask':
+      case 'FailTask':
+      case 'ResolveWait':
+        tellSettled(run, action.taskId, hooks);
+        break;
+      case 'CancelTasks':
+        for (const taskId of action.taskIds) tellSettled(run, taskId, hooks);
+        break;
+      case 'RetryTask':
+        tellSafely(() =>
+          hooks.onTaskRetried?.({
+            ...taskFacts(run, action.taskId, action.attempt),
+            backoffMs: action.backoffMs,
+            code: action.failure.code,
+          }),
+        );
+        break;
+      case 'FinishRun':
+        tellSafely(() => hooks.onRunEnded?.(runFacts(run)));
+        break;
+      default:
+        break; // nothing that metrics count
+    }
+  }
+}
+
+function tellSettled(run: RunState, taskId: string, hooks: EngineHooks): void {
+  if (hooks.onTaskSettled === undefined) return;
+  const task = run.tasks.get(taskId);
+  if (task === undefined) return;
+  const facts = { ...taskFacts(run, taskId, task.attempt), status: task.status, code: task.failure?.code ?? null };
+  tellSafely(() => hooks.onTaskSettled?.(facts));
+}
+
+function taskFacts(run: RunState, taskId: string, attempt: number): TaskFacts {
+  const task = run.tasks.get(taskId);
+  return {
+    namespace: run.namespace,
+    runId: run.runId,
+    definitionId: run.definitionId,
+    taskId,
+    nodeId: task?.nodeId ?? '',
+    kind: task?.kind ?? 'forward',
+    attempt,
+  };
+}
