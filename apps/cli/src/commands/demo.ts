@@ -1,10 +1,13 @@
 import { Option, type Command } from 'commander';
+import { Gateway } from '../client/gateway.js';
 import { runDemo, type DemoResult } from '../dev/demo-runs.js';
 import { demoGateway } from '../dev/gateway.js';
 import { layoutOf, type Layout } from '../dev/layout.js';
 import { withPlatform } from '../dev/platform-run.js';
 import { Progress } from '../dev/progress.js';
 import { runningPlatform } from '../dev/state.js';
+import { CliError } from '../errors.js';
+import { setting } from '../io/environment.js';
 
 export function register(program: Command): void {
   program
@@ -26,12 +29,12 @@ async function demo(json: boolean): Promise<number> {
     return results.length > 0 && results.every((result) => result.ok) ? 0 : 1;
   } catch (error) {
     process.stderr.write(`baton: ${error instanceof Error ? error.message : String(error)}\n`);
-    return 1;
+    return error instanceof CliError ? error.exitCode : 1;
   }
 }
 
 async function onSomePlatform(layout: Layout, progress: Progress): Promise<readonly DemoResult[]> {
-  const url = process.env['BATON_URL'] ?? runningPlatform(layout)?.addresses?.gateway;
+  const url = setting('BATON_URL') ?? runningPlatform(layout)?.addresses?.gateway;
   if (url !== undefined) return demoOn(layout, progress, url);
   let results: readonly DemoResult[] = [];
   await withPlatform({
@@ -45,7 +48,7 @@ async function onSomePlatform(layout: Layout, progress: Progress): Promise<reado
 }
 
 function demoOn(layout: Layout, progress: Progress, url: string): Promise<readonly DemoResult[]> {
-  const gateway = demoGateway(url, process.env['BATON_API_KEY']);
+  const gateway = demoGateway(new Gateway({ url, apiKey: setting('BATON_API_KEY') }));
   return progress.step('Demo runs', runDemo({ layout, gateway }));
 }
 

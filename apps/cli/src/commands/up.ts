@@ -1,5 +1,5 @@
-import { LocalStackError } from '@baton/local-stack';
 import type { Command } from 'commander';
+import { Gateway } from '../client/gateway.js';
 import { addressTable } from '../dev/address-table.js';
 import { runDemo, type DemoResult } from '../dev/demo-runs.js';
 import { upDetached } from '../dev/detached.js';
@@ -58,7 +58,10 @@ async function foreground(layout: Layout, demo: boolean): Promise<void> {
 /** A demo that fails is told, and the platform stays up: that is the moment to look into it. */
 async function showDemo(layout: Layout, addresses: Addresses, progress: Progress): Promise<void> {
   try {
-    const results = await runDemo({ layout, gateway: demoGateway(addresses.gateway, undefined) });
+    const results = await runDemo({
+      layout,
+      gateway: demoGateway(new Gateway({ url: addresses.gateway, apiKey: undefined })),
+    });
     for (const result of results) progress.say(describeResult(result));
   } catch (error) {
     progress.say(`The demo runs could not be run: ${describe(error)}`);
@@ -79,6 +82,5 @@ async function detach(layout: Layout, demo: boolean): Promise<number> {
 }
 
 function describe(error: unknown): string {
-  if (error instanceof LocalStackError) return error.message;
   return error instanceof Error ? error.message : String(error);
 }

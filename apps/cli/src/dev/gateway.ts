@@ -1,33 +1,26 @@
+import type { Gateway } from '../client/gateway.js';
+import { jsonBody, RawJson } from '../client/body.js';
+import type { ResultView, StartedView } from '../client/views.js';
 import type { DemoGateway } from './demo-runs.js';
 
-interface Problem {
-  readonly code?: string;
-  readonly detail?: string;
-}
-
 /** The few calls that the demo makes. */
-export function demoGateway(url: string, apiKey: string | undefined): DemoGateway {
-  const headers = {
-    'content-type': 'application/json',
-    ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
-  };
-  const call = async <T>(method: string, path: string, body?: string): Promise<T> => {
-    const response = await fetch(new URL(path, url), { method, headers, ...(body === undefined ? {} : { body }) });
-    const text = await response.text();
-    if (response.ok) return JSON.parse(text) as T;
-    const problem = JSON.parse(text) as Problem;
-    throw new Error(`${method} ${path} answered ${response.status} ${problem.code ?? ''}: ${problem.detail ?? text}`);
-  };
+export function demoGateway(gateway: Gateway): DemoGateway {
   return {
-    publish: async (spec) => void (await call('POST', '/v1/definitions', spec)),
+    publish: async (spec) => {
+      await gateway.call({ method: 'POST', path: '/v1/definitions', body: spec });
+    },
     start: async (definitionId, definitionVersion, input) => {
-      const body = JSON.stringify({ definitionId, definitionVersion, input });
-      return (await call<{ runId: string }>('POST', '/v1/runs', body)).runId;
+      const body = jsonBody({ definitionId, definitionVersion, input: new RawJson(JSON.stringify(input)) });
+      const { view } = await gateway.call<StartedView>({ method: 'POST', path: '/v1/runs', body });
+      return view.runId;
     },
     awaitEnd: async (runId, waitMs) => {
-      const path = `/v1/runs/${runId}/result?waitMs=${waitMs}`;
-      const { run, finished } = await call<{ run: { status: string }; finished: boolean }>('GET', path);
-      return { status: run.status, finished };
+      const { view } = await gateway.call<ResultView>({
+        method: 'GET',
+        path: `/v1/runs/${runId}/result`,
+        query: { waitMs },
+      });
+      return { status: view.run.status, finished: view.finished };
     },
   };
 }

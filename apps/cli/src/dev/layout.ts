@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { batonFolder, projectFolder } from '@baton/local-stack';
 
-/** Where the development platform keeps its things: all of it below `.baton`. */
+/** Where the development platform keeps its things: all of it below one folder. */
 export interface Layout {
   readonly project: string;
   readonly home: string;
@@ -13,7 +13,11 @@ export interface Layout {
   readonly compileCache: string;
 }
 
-export function layoutOf(home: string = batonFolder(), project: string = projectFolder()): Layout {
+/** BATON_HOME keeps a second platform apart from the first: its own data, logs and state. */
+export function layoutOf(
+  home: string = process.env['BATON_HOME'] ?? batonFolder(),
+  project: string = projectFolder(),
+): Layout {
   return {
     project,
     home,

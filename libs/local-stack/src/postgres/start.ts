@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client } from 'pg';
 import { pollUntil } from '../conditions.js';
 import { LocalStackError } from '../errors.js';
 import { describePortOwner, freePort, isPortFree } from '../processes/ports.js';
@@ -199,6 +198,8 @@ interface Target {
 async function ensureDatabase({ dataDir, port, database }: Target): Promise<string> {
   const base = `postgresql://${SUPERUSER}:${readPassword(dataDir)}@127.0.0.1:${port}`;
   if (database === 'postgres') return `${base}/postgres`;
+  // Loaded here: most users of this library never start a server.
+  const { Client } = await import('pg');
   const client = new Client({ connectionString: `${base}/postgres` });
   await client.connect();
   try {
