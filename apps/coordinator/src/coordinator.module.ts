@@ -1,5 +1,5 @@
 import { Module, type DynamicModule } from '@nestjs/common';
-import { createTemplateCompiler } from '@baton/expressions';
+import { templateCompiler } from '@baton/expressions';
 import { createEngine, type EngineApi } from '@baton/engine';
 import { createPostgresStore } from '@baton/storage-postgres';
 import { createHash, randomUUID } from 'node:crypto';
@@ -53,7 +53,7 @@ function openEngine(platform: CoordinatorPlatform): EngineApi {
   });
   const engine = createEngine({
     store,
-    templates: createTemplateCompiler(),
+    templates: templateCompiler,
     schemas: new SchemaValidator(),
     newId: uuidv7,
     hash: (text) => createHash('sha256').update(text, 'utf8').digest('hex'),
