@@ -92,8 +92,12 @@ export default tseslint.config(
   },
   {
     // Only the CLI, the end-to-end project and the benches start local servers.
-    files: ['apps/cli/**/*.ts', 'bench/**/*.ts'],
+    files: ['apps/cli/**/*.ts'],
     rules: { '@nx/enforce-module-boundaries': boundaries({ also: ['tooling'] }) },
+  },
+  {
+    files: ['bench/**/*.ts'],
+    rules: { '@nx/enforce-module-boundaries': boundaries({ also: ['testing', 'tooling'] }) },
   },
   {
     files: [...specs, 'apps/e2e/**/*.ts'],

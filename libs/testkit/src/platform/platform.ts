@@ -15,6 +15,9 @@ export interface PlatformOptions {
   readonly gateway?: boolean;
   /** Handler calls are written to a ledger in a database of its own. */
   readonly ledger?: boolean;
+  /** Heap of the broker's JVM, e.g. '1g'; default: small. */
+  readonly kafkaHeap?: string;
+  readonly logLevel?: string;
   /** More environment for the worker fleet, e.g. its concurrency. */
   readonly workerEnv?: Readonly<Record<string, string>>;
 }
@@ -36,7 +39,7 @@ export class Platform {
     const dir = mkdtempSync(join(tmpdir(), 'baton-e2e-'));
     const [postgres, kafka] = await Promise.all([
       startPostgres({ dataDir: join(dir, 'postgres') }),
-      startKafka({ dataDir: join(dir, 'kafka') }),
+      startKafka({ dataDir: join(dir, 'kafka'), ...(options.kafkaHeap !== undefined && { heap: options.kafkaHeap }) }),
     ]);
     await migrate({ url: postgres.url, publication: true });
     const ledgerUrl = options.ledger === true ? await createLedgerDatabase(postgres.url) : undefined;
@@ -162,7 +165,7 @@ interface SpecInput {
 }
 
 function serviceSpecs({ options, ports, databaseUrl, brokers, ledgerUrl }: SpecInput): ServiceSpec[] {
-  const common = { BATON_AUTH: 'none', BATON_LOG_LEVEL: 'info', NODE_ENV: 'test' };
+  const common = { BATON_AUTH: 'none', BATON_LOG_LEVEL: options.logLevel ?? 'info', NODE_ENV: 'test' };
   const coordinatorUrl = ports.coordinators.map((entry) => `127.0.0.1:${entry.grpc}`).join(',');
   const internalUrl = ports.coordinators.map((entry) => `127.0.0.1:${entry.internal}`).join(',');
   const app = (name: string, script: string, admin: number, env: Record<string, string>): ServiceSpec => ({
