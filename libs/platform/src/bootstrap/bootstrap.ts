@@ -1,4 +1,5 @@
 import type { Settings } from '../config/settings.js';
+import { releaseStartupMemory } from './memory.js';
 import { ConfigError, type RunningService, type ServiceDefinition } from './definition.js';
 
 const EXIT_FATAL = 1;
@@ -13,7 +14,7 @@ export async function bootstrapService<S extends Settings>(service: ServiceDefin
   process_.watch();
   try {
     const { startService } = await import('./start.js');
-    process_.started(await startService(service, process.env));
+    process_.started(await startService(service, process.env, releaseStartupMemory));
   } catch (error) {
     process_.couldNotStart(error);
   }

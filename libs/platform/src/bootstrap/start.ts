@@ -43,6 +43,7 @@ export function readConfig<S extends Settings>(service: ServiceDefinition<S>, en
 export async function startService<S extends Settings>(
   service: ServiceDefinition<S>,
   env: Environment,
+  beforeReady: () => void = () => undefined,
 ): Promise<RunningService> {
   const startedAt = performance.now();
   const config = readConfig(service, env);
@@ -53,6 +54,7 @@ export async function startService<S extends Settings>(
   const adminPort = await admin.listen(config.bindHost, config.adminPort);
   try {
     const ports = await openApplication(service, platform);
+    beforeReady();
     readiness.markStarted();
     logger.info({ admin_port: adminPort, ports, took_ms: Math.round(performance.now() - startedAt) }, 'started');
     return { name: service.name, adminPort, ports, platform, stop: () => stopService(platform, admin) };

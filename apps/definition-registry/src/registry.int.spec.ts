@@ -1,0 +1,210 @@
+import { readFileSync } from 'node:fs';
+import { registryV1 } from '@baton/contracts';
+import { startService, type RunningService } from '@baton/platform';
+import { createDatabase, type TestDatabase } from '@baton/testkit';
+import { type ApiError, fromGrpcError } from '@baton/wire';
+import { credentials, Metadata } from '@grpc/grpc-js';
+import { definitionRegistry } from './service.js';
+
+type Method = Exclude<keyof registryV1.RegistryServiceClient, symbol>;
+
+describe('the definition registry', () => {
+  let database: TestDatabase;
+  let service: RunningService;
+  let client: registryV1.RegistryServiceClient;
+
+  beforeAll(async () => {
+    database = await createDatabase();
+    service = await startService(definitionRegistry, {
+      BATON_DATABASE_URL: database.url,
+      BATON_GRPC_PORT: '0',
+      BATON_ADMIN_PORT: '0',
+      BATON_LOG_LEVEL: 'fatal',
+    });
+    client = new registryV1.RegistryServiceClient(`127.0.0.1:${service.ports['grpc']}`, credentials.createInsecure());
+  });
+
+  afterAll(async () => {
+    client.close();
+    expect(await service.stop()).toBe(true);
+    await database.drop();
+  });
+
+  function call<Response>(method: Method, request: object): Promise<Response> {
+    const unary = (client[method] as unknown as (...args: unknown[]) => void).bind(client);
+    return new Promise((resolve, reject) => {
+      unary(request, new Metadata(), (error: Error | null, response: Response) =>
+        error === null ? resolve(response) : reject(fromGrpcError(error)),
+      );
+    });
+  }
+
+  const publish = (spec: string, noDeploy = false) =>
+    call<registryV1.PublishDefinitionResponse>('publishDefinition', { spec, noDeploy });
+  const get = (id: string, version = 0) => call<registryV1.GetDefinitionResponse>('getDefinition', { id, version });
+  const list = (id = '', pageSize = 0, cursor = '') =>
+    call<registryV1.ListDefinitionsResponse>('listDefinitions', { id, pageSize, cursor });
+
+  async function refusal(promise: Promise<unknown>): Promise<ApiError> {
+    return promise.then(
+      () => {
+        throw new Error('the call was not refused');
+      },
+      (error: ApiError) => error,
+    );
+  }
+
+  const spec = (id: string, version: number, queue = 'q') =>
+    JSON.stringify({ id, version, nodes: [{ id: 'a', type: 'task', queue }] });
+
+  it('is ready on the current schema', async () => {
+    const response = await fetch(`http://127.0.0.1:${service.adminPort}/readyz`);
+    expect(await response.json()).toMatchObject({
+      status: 'ready',
+      checks: [{ ok: true }, { name: 'database', ok: true }],
+    });
+  });
+
+  it('publishes, deploys and gives back the text byte for byte', async () => {
+    const text =
+      '{ "version":1, "id":"bytes",\n "nodes":[{"id":"a","type":"task","queue":"q","input":{"n":9007199254740993}}] }';
+    const published = await publish(text);
+    expect(published).toMatchObject({ created: true, definition: { id: 'bytes', version: 1, deployed: true } });
+    expect((await get('bytes')).definition?.spec).toBe(text);
+  });
+
+  it('takes the same content again as a no-op, in any spelling, and does not roll a newer deployment back', async () => {
+    await publish(spec('noop', 1));
+    await publish(spec('noop', 2));
+    const again = await publish(`\n${spec('noop', 1).replaceAll(',', ' , ')}`);
+    expect(again).toMatchObject({ created: false, definition: { version: 1, deployed: false } });
+    expect((await get('noop')).definition?.version).toBe(2);
+  });
+
+  it('refuses other content under a published version', async () => {
+    await publish(spec('taken', 1));
+    const error = await refusal(publish(spec('taken', 1, 'other')));
+    expect(error).toMatchObject({ kind: 'conflict', code: 'DEFINITION_VERSION_EXISTS' });
+  });
+
+  it('lets exactly one of many concurrent publications create a version', async () => {
+    const same = await Promise.all(Array.from({ length: 12 }, () => publish(spec('race', 1))));
+    expect(same.filter((answer) => answer.created)).toHaveLength(1);
+    const rivals = await Promise.allSettled(['x', 'y', 'z'].map((queue) => publish(spec('rivals', 1, queue))));
+    expect(rivals.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  });
+
+  it('takes YAML and keeps the digits of its numbers', async () => {
+    await publish(
+      'id: yaml\nversion: 3\nnodes:\n  - { id: a, type: task, queue: q, input: { n: 3544790567247868102, f: 1.50 } }\n',
+    );
+    const stored = (await get('yaml', 3)).definition?.spec ?? '';
+    expect(stored).toContain('"n":3544790567247868102');
+    expect(stored).toContain('"f":1.50');
+  });
+
+  it('lists every error of a definition at once, with pointers and codes', async () => {
+    const broken = JSON.stringify({
+      id: 'broken',
+      version: 1,
+      input: { type: 'nonsense' },
+      nodes: [
+        { id: 'a', type: 'task', queue: 'q', after: ['missing'] },
+        { id: 'a', type: 'task', queue: 'Bad Queue' },
+      ],
+    });
+    const error = await refusal(publish(broken));
+    expect(error).toMatchObject({ kind: 'invalid', code: 'DEFINITION_INVALID' });
+    expect(error.details.length).toBeGreaterThanOrEqual(3);
+    for (const detail of error.details) expect(detail.pointer).toMatch(/^\/nodes\//);
+    const checked = await call<registryV1.ValidateDefinitionResponse>('validateDefinition', { spec: broken });
+    expect(checked.valid).toBe(false);
+    expect(checked.issues.filter(({ severity }) => severity === 'error')).toHaveLength(error.details.length);
+  });
+
+  it('refuses an input schema that is not a strict JSON Schema', async () => {
+    const bad = JSON.stringify({ ...JSON.parse(spec('schema', 1)), input: { type: 'object', requird: ['x'] } });
+    const error = await refusal(publish(bad));
+    expect(error.details).toEqual([expect.objectContaining({ pointer: '/input', code: 'INPUT_SCHEMA_INVALID' })]);
+  });
+
+  it.each([
+    ['an empty text', ' '],
+    ['broken JSON', '{"id":'],
+    ['broken YAML', 'a: [1, 2'],
+    ['two YAML documents', 'id: a\n---\nid: b\n'],
+    ['a YAML scalar', 'hello'],
+    [
+      'YAML aliases that explode',
+      `a: &a [x,x,x,x,x,x,x,x,x]\n${'bcdefghi'
+        .split('')
+        .map((k, i) => `${k}: &${k} [${Array(9).fill(`*${'abcdefgh'[i]}`).join(',')}]`)
+        .join('\n')}\n`,
+    ],
+    ['deep nesting', `{"id":"d","version":1,"nodes":${'['.repeat(20_000)}${']'.repeat(20_000)}}`],
+    ['a NUL', '{"id":"n","version":1,"nodes":[],"output":"\\u0000"}'],
+  ])('refuses %s and lives', async (_what, text) => {
+    expect(await refusal(publish(text))).toMatchObject({ kind: 'invalid', code: 'DEFINITION_INVALID' });
+  });
+
+  it('lists latest and deployed versions page by page, and all versions of one id', async () => {
+    for (const version of [1, 2, 3]) await publish(spec('paged', version), version !== 2);
+    for (let n = 0; n < 5; n += 1) await publish(spec(`zz-${n}`, 1));
+    const seen: string[] = [];
+    let cursor = '';
+    do {
+      const page = await list('', 3, cursor);
+      expect(page.definitions.length).toBeLessThanOrEqual(3);
+      for (const { id, version, deployed, spec: text } of page.definitions) {
+        seen.push(`${id}:${version}${deployed ? '*' : ''}`);
+        expect(text).toBe('');
+      }
+      cursor = page.nextCursor;
+    } while (cursor !== '');
+    expect(new Set(seen).size).toBe(seen.length);
+    expect(seen.filter((entry) => entry.startsWith('paged:'))).toEqual(['paged:3', 'paged:2*']);
+    expect((await list('paged')).definitions.map(({ version }) => version)).toEqual([3, 2, 1]);
+    expect(await refusal(list('', 0, 'bm9uc2Vuc2U'))).toMatchObject({ code: 'BAD_CURSOR' });
+  });
+
+  it('hides a deleted version, takes it out of service, and brings it back with the same content', async () => {
+    await publish(spec('gone', 1));
+    await call('deleteDefinition', { id: 'gone', version: 1 });
+    expect(await refusal(get('gone', 1))).toMatchObject({ kind: 'not-found', code: 'DEFINITION_NOT_FOUND' });
+    expect(await refusal(get('gone'))).toMatchObject({ kind: 'not-found' });
+    expect(await refusal(call('deployDefinition', { id: 'gone', version: 1 }))).toMatchObject({ kind: 'not-found' });
+    expect(await refusal(publish(spec('gone', 1, 'other')))).toMatchObject({ code: 'DEFINITION_VERSION_EXISTS' });
+    expect(await publish(spec('gone', 1))).toMatchObject({ created: true, definition: { deployed: true } });
+  });
+
+  it('deploys an older version', async () => {
+    await publish(spec('back', 1));
+    await publish(spec('back', 2));
+    await call('deployDefinition', { id: 'back', version: 1 });
+    expect((await get('back')).definition?.version).toBe(1);
+  });
+
+  it.each([
+    ['an id with a dot', 'getDefinition', { id: 'a.b', version: 1 }],
+    ['a negative version', 'getDefinition', { id: 'a', version: -1 }],
+    ['no version to deploy', 'deployDefinition', { id: 'a', version: 0 }],
+    ['a page that is too large', 'listDefinitions', { id: '', pageSize: 101, cursor: '' }],
+  ] as const)('refuses %s', async (_what, method, request) => {
+    expect(await refusal(call(method, request))).toMatchObject({ kind: 'invalid', code: 'INVALID_ARGUMENT' });
+  });
+
+  it('publishes 10,000 nodes', async () => {
+    const nodes = Array.from({ length: 10_000 }, (_value, n) => ({
+      id: `n${n}`,
+      type: 'task',
+      queue: 'q',
+      after: n === 0 ? [] : [`n${n - 1}`],
+    }));
+    expect(await publish(JSON.stringify({ id: 'large', version: 1, nodes }))).toMatchObject({ created: true });
+  });
+
+  it('publishes the example of the repository', async () => {
+    const file = `${__dirname}/../../../examples/order-fulfilment/definition.json`;
+    expect((await publish(readFileSync(file, 'utf8'))).definition).toMatchObject({ id: 'order-fulfilment' });
+  });
+});
