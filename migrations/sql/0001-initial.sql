@@ -100,6 +100,9 @@ CREATE TABLE baton.run_payloads (
   PRIMARY KEY (run_id)
 ) PARTITION BY RANGE (run_id);
 
+CREATE INDEX run_payloads_business_key ON baton.run_payloads (namespace, business_key, run_id)
+  WHERE business_key IS NOT NULL;
+
 -- ---------------------------------------------------------------- tasks
 
 CREATE TABLE baton.task_instances (

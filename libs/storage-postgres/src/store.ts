@@ -1,0 +1,74 @@
+import type { Store } from '@baton/engine';
+import { readCommands } from './commands.js';
+import { committedRuns } from './committed.js';
+import { integer, text, word } from './decode.js';
+import { acquireLeases, renewLeases } from './leases.js';
+import { withLockedRuns } from './locked.js';
+import { loadNeeds } from './needs.js';
+import { Database, type PoolOptions, type Session } from './pool.js';
+import { getRun, listRuns, readHistory } from './queries.js';
+import { decodeRuns, refColumns } from './runs.js';
+import { writeStarts } from './starts.js';
+import { decodeHeld, encodeBatch } from './write/batch.js';
+import { RUN_STATUSES } from './words.js';
+
+/** The engine's store over PostgreSQL. Owns its pool; `close` ends it. */
+export function createPostgresStore(options: PoolOptions): Store {
+  const db = new Database(options);
+  const run: Session['run'] = (name, values) => db.runRepeatable(name, values);
+  return {
+    async readRuns(refs) {
+      return decodeRuns(await db.runRepeatable('read-runs', { runs: refColumns(refs) }), refs);
+    },
+    readNeeds: (requests) => loadNeeds(run, requests, false),
+    readCommands: (refs) => readCommands(run, refs),
+    async write(batch) {
+      const encoded = encodeBatch(batch);
+      return decodeHeld(await db.runOnce(encoded.statement, encoded.values), encoded.runIds);
+    },
+    writeStarts: (batch) => writeStarts(db, batch),
+    withLockedRuns: (refs, work, lockOptions) => withLockedRuns(db, refs, work, lockOptions?.keysFirst ?? false),
+    committedRuns: (batchId, refs) => committedRuns(db, batchId, refs),
+    acquire: (calls) => acquireLeases(db, calls),
+    heartbeat: (calls) => renewLeases(db, calls),
+    ...smallReads(db),
+    ...pushes(db),
+    getRun: (namespace, runId, withPayloads) => getRun(db, namespace, runId, withPayloads),
+    listRuns: (query) => listRuns(db, query),
+    history: (namespace, runId, afterSeq, limit) => readHistory(db, { namespace, runId }, afterSeq, limit),
+    close: () => db.close(),
+  };
+}
+
+function smallReads(db: Database): Pick<Store, 'loadDefinition' | 'deployedVersion' | 'statuses'> {
+  return {
+    async loadDefinition(namespace, id, version) {
+      const [row] = await db.runRepeatable('load-definition', { namespace, id, version });
+      return row === undefined ? undefined : text(row[0]);
+    },
+    async deployedVersion(namespace, id) {
+      const [row] = await db.runRepeatable('deployed-version', { namespace, id });
+      return row === undefined ? undefined : integer(row[0]);
+    },
+    async statuses(refs) {
+      const rows = await db.runRepeatable('run-statuses', { runs: refColumns(refs) });
+      return new Map(rows.map((row) => [text(row[0]), word(RUN_STATUSES, row[1])]));
+    },
+  };
+}
+
+/** R8, R21: a row that cannot be handled now is put off, so that it never holds up the others. */
+function pushes(db: Database): Pick<Store, 'flagStuck' | 'pushTimer' | 'pushWake'> {
+  return {
+    async flagStuck(ref, reason) {
+      await db.runRepeatable('flag-stuck', { ...ref, reason });
+    },
+    async pushTimer(namespace, runId, timerId) {
+      const [row] = await db.runRepeatable('push-timer', { namespace, runId, timerId });
+      return row === undefined ? 0 : integer(row[0]);
+    },
+    async pushWake(namespace, runId, taskId) {
+      await db.runRepeatable('push-wake', { namespace, runId, taskId });
+    },
+  };
+}
