@@ -1,4 +1,5 @@
-import { decide, parseDefinition, type RunState, type DispatchTask } from '@baton/core';
+import type { Dag, DispatchTask, ParsedDefinition, ReportOutcome, RunState } from '@baton/core';
+import { decide, isTerminal, parseDefinition } from '@baton/core';
 import * as api from './api.js';
 import { EngineError } from './api.js';
 import { DefinitionCache, type DefinitionMiss } from './caches/definition-cache.js';
@@ -26,7 +27,6 @@ import { checkAcquire, checkHeartbeat } from './use-cases/lease-works.js';
 import { ReportWork } from './use-cases/report-work.js';
 import { signalWork } from './use-cases/signal-work.js';
 import { startWork } from './use-cases/start-work.js';
-import { isTerminal } from '@baton/core';
 
 const largestPage = 1_000;
 
@@ -112,9 +112,9 @@ class Engine implements api.EngineApi {
     });
   }
 
-  report(report: api.TaskReport): Promise<import('@baton/core').ReportOutcome> {
-    return this.call<import('@baton/core').ReportOutcome>((settle) => {
-      const tell = (outcome: import('@baton/core').ReportOutcome | EngineError): void => {
+  report(report: api.TaskReport): Promise<ReportOutcome> {
+    return this.call<ReportOutcome>((settle) => {
+      const tell = (outcome: ReportOutcome | EngineError): void => {
         if (!(outcome instanceof EngineError)) {
           tellSafely(() => this.hooks.onReport?.({ status: report.status, outcome }));
         }
@@ -270,15 +270,21 @@ class Engine implements api.EngineApi {
   }
 }
 
-function dagOf(
-  text: string,
-  id: string,
-  version: number,
-  templates: EngineOptions['templates'],
-): import('@baton/core').Dag | DefinitionMiss {
-  const parsed = parseDefinition(text, templates);
+function dagOf(text: string, id: string, version: number, templates: EngineOptions['templates']): Dag | DefinitionMiss {
+  const parsed = parsedOrReason(text, templates);
+  if (typeof parsed === 'string')
+    return { missing: true, reason: `version ${version} of ${id} cannot be read: ${parsed}` };
   if (parsed.ok) return parsed.dag.version === version ? parsed.dag : { ...parsed.dag, version };
   const first = parsed.issues[0];
   const why = first === undefined ? 'unknown' : `${first.code} at ${first.pointer}`;
   return { missing: true, reason: `version ${version} of ${id} cannot be read: ${why}` };
+}
+
+/** A parser that throws is a bug; it must not take a whole batch of starts with it. */
+function parsedOrReason(text: string, templates: EngineOptions['templates']): ParsedDefinition | string {
+  try {
+    return parseDefinition(text, templates);
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }
