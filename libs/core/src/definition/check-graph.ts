@@ -3,7 +3,7 @@ import type { Edges, GraphOrder } from './graph.js';
 import { findKnots, sortTopologically, successorsOf } from './graph.js';
 import type { IssueList } from './issues.js';
 import type { ReadNode } from './read-node.js';
-import type { Template } from './spec.js';
+import type { Template } from './model.js';
 import { Ancestors } from './upstream.js';
 
 /** Longest cycle that is printed in full. */

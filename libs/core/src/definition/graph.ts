@@ -1,4 +1,4 @@
-import type { Dag, DefinitionSpec, NodeSpec } from './spec.js';
+import type { Dag, DefinitionSpec, NodeSpec } from './model.js';
 
 /** Edges by node: a node and the nodes it comes after, or the nodes that come after it. */
 export type Edges = ReadonlyMap<string, readonly string[]>;

@@ -1,6 +1,6 @@
 import type { PathSegment } from '../json/path.js';
 import { jsonPointer } from '../json/path.js';
-import type { DefinitionIssue } from './spec.js';
+import type { DefinitionIssue } from './model.js';
 
 /** Stable codes of findings about a definition; documented, so none is ever renamed. */
 export type IssueCode =

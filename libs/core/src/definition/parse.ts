@@ -8,7 +8,7 @@ import { IssueList, type IssueCode } from './issues.js';
 import { isDefinitionId } from './names.js';
 import { readNode, type ReadNode } from './read-node.js';
 import { ObjectReader, type NotAvailable, type ReadContext } from './reader.js';
-import type { DefinitionSpec, NodeSpec, ParsedDefinition, TemplateCompiler } from './spec.js';
+import type { DefinitionSpec, NodeSpec, ParsedDefinition, TemplateCompiler } from './model.js';
 
 /** Limits of a definition; documented. */
 export const MAX_DEFINITION_BYTES = 3_500_000;

@@ -2,7 +2,7 @@ import type { IssueList } from './issues.js';
 import { isHandlerName, isNodeId, isQueueName } from './names.js';
 import { ObjectReader, type NotAvailable, type ReadContext } from './reader.js';
 import { DEFAULT_MAX_ATTEMPTS, DEFAULT_UNDO_MAX_ATTEMPTS, readRetry, readTimeouts } from './read-policies.js';
-import type { CompensateSpec, NodeSpec, TaskNode, WaitNode } from './spec.js';
+import type { CompensateSpec, NodeSpec, TaskNode, WaitNode } from './model.js';
 import type { JsonNode } from '../json/parse.js';
 
 /** A node as read: `spec` is complete only if nothing was wrong; `id` and `after` serve the checks of the graph. */

@@ -1,6 +1,6 @@
 import type { IssueList } from './issues.js';
 import type { ObjectReader } from './reader.js';
-import type { RetryPolicy, TimeoutPolicy } from './spec.js';
+import type { RetryPolicy, TimeoutPolicy } from './model.js';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;

@@ -3,7 +3,7 @@ import type { PathSegment } from '../json/path.js';
 import { jsonPointer } from '../json/path.js';
 import { parseDuration } from './duration.js';
 import type { IssueList } from './issues.js';
-import type { Template, TemplateCompiler } from './spec.js';
+import type { Template, TemplateCompiler } from './model.js';
 
 export interface ReadContext {
   readonly text: string;

@@ -1,4 +1,4 @@
-import type { NodeSpec, TaskNode, WaitNode } from '../definition/spec.js';
+import type { NodeSpec, TaskNode, WaitNode } from '../definition/model.js';
 import { assertNever } from '../assert-never.js';
 import { dispatchTask } from './attempts.js';
 import { renderForwardInput, type Rendered } from './inputs.js';

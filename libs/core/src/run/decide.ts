@@ -1,5 +1,5 @@
 import { assertNever } from '../assert-never.js';
-import type { Dag } from '../definition/spec.js';
+import type { Dag } from '../definition/model.js';
 import { onRunCancelled } from './cancel.js';
 import type { DecideEnv, Decision } from './decide-types.js';
 import type { RunEvent } from './events.js';

@@ -1,4 +1,4 @@
-import type { TaskNode, Template, TemplateResult } from '../definition/spec.js';
+import type { TaskNode, Template, TemplateResult } from '../definition/model.js';
 import type { Failure, JsonText, TaskState } from './state.js';
 import type { Transition } from './transition.js';
 

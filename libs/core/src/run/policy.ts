@@ -1,4 +1,4 @@
-import type { Dag, RetryPolicy, TimeoutPolicy } from '../definition/spec.js';
+import type { Dag, RetryPolicy, TimeoutPolicy } from '../definition/model.js';
 import type { TaskDeadlines } from './actions.js';
 import type { TaskState } from './state.js';
 

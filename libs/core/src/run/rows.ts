@@ -1,4 +1,4 @@
-import type { Dag } from '../definition/spec.js';
+import type { Dag } from '../definition/model.js';
 import type { RunState, TaskKind, TaskState } from './state.js';
 
 /**

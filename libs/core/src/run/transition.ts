@@ -1,4 +1,4 @@
-import type { Dag } from '../definition/spec.js';
+import type { Dag } from '../definition/model.js';
 import type { Action, Journal, JournalKind } from './actions.js';
 import type { BufferedSignal, DecideEnv, LeaseFacts, Needs, Refusal, ReportOutcome, TimerRow } from './decide-types.js';
 import { RunDraft } from './evolve.js';

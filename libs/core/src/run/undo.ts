@@ -1,4 +1,4 @@
-import type { CompensateSpec, TaskNode } from '../definition/spec.js';
+import type { CompensateSpec, TaskNode } from '../definition/model.js';
 import { dispatchTask } from './attempts.js';
 import { failedUndos, finishEnded } from './finish.js';
 import { renderUndoInput } from './inputs.js';

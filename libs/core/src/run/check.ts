@@ -1,0 +1,138 @@
+import type { Dag } from '../definition/model.js';
+import { RunRows } from './rows.js';
+import { isSettled, isTerminal } from './status.js';
+import type { RunState, TaskState } from './state.js';
+
+/** An invariant that a state breaks (01 §5). There are none; whoever finds one has found a bug of ours. */
+export interface Violation {
+  readonly invariant: 'I4' | 'I5' | 'I6' | 'I10' | 'R11' | 'R15' | 'R18' | 'R19';
+  readonly message: string;
+  readonly nodeId?: string;
+}
+
+/** What can be seen of the invariants on the state of one run, on the version that it is pinned to. */
+export function check(state: RunState, dag: Dag): readonly Violation[] {
+  const rows = new RunRows(dag, state);
+  return [
+    ...checkRows(state),
+    ...checkGenerations(state),
+    ...checkPhase(state),
+    ...checkWakeUp(state, dag, rows),
+    ...checkUndos(dag, rows),
+  ];
+}
+
+function checkRows(state: RunState): Violation[] {
+  const found: Violation[] = [];
+  for (const task of state.tasks.values()) {
+    const { nodeId, status } = task;
+    if (task.generation < 1 || task.generation > state.epoch) {
+      found.push({ invariant: 'R15', message: `generation ${task.generation} in epoch ${state.epoch}`, nodeId });
+    }
+    if ((status === 'SCHEDULED' || status === 'BACKOFF') && task.attempt < 1) {
+      found.push({ invariant: 'I5', message: `${status} without an attempt`, nodeId });
+    }
+    if (task.cutOff && (status !== 'SCHEDULED' || state.status !== 'COMPENSATING')) {
+      found.push({ invariant: 'R18', message: `cut off, but ${status} in a run that is ${state.status}`, nodeId });
+    }
+    if (status === 'SCHEDULED' && task.reportHash !== null) {
+      found.push({ invariant: 'I5', message: 'an open attempt has a report', nodeId });
+    }
+  }
+  return found;
+}
+
+/** R11, R15: one row for each (node, item, kind, generation), and attempts that rise with the generations. */
+function checkGenerations(state: RunState): Violation[] {
+  const found: Violation[] = [];
+  const byExecution = new Map<string, TaskState[]>();
+  for (const task of state.tasks.values()) {
+    const key = `${task.kind} ${task.item} ${task.nodeId}`;
+    byExecution.set(key, [...(byExecution.get(key) ?? []), task]);
+  }
+  for (const group of byExecution.values()) {
+    group.sort((a, b) => a.generation - b.generation);
+    let highest = 0;
+    group.forEach((task, index) => {
+      const { nodeId } = task;
+      if (index > 0 && group[index - 1]?.generation === task.generation) {
+        found.push({ invariant: 'R15', message: `two ${task.kind} rows of generation ${task.generation}`, nodeId });
+      }
+      if (task.attempt > 0 && task.attempt <= highest) {
+        found.push({ invariant: 'R11', message: `attempt ${task.attempt} after attempt ${highest}`, nodeId });
+      }
+      highest = Math.max(highest, task.attempt);
+    });
+  }
+  return found;
+}
+
+function checkPhase(state: RunState): Violation[] {
+  const found: Violation[] = [];
+  const open = [...state.tasks.values()].filter((task) => !isSettled(task));
+  if (isTerminal(state.status) && open.length > 0) {
+    found.push({ invariant: 'I4', message: `${state.status} with ${open.length} open tasks` });
+  }
+  if (state.status === 'RUNNING') {
+    if (state.cause !== null) found.push({ invariant: 'R19', message: 'RUNNING with a cause' });
+    if (open.some((task) => task.kind === 'compensate')) {
+      found.push({ invariant: 'I10', message: 'an undo is open while the run goes forward' });
+    }
+  }
+  if (state.status === 'COMPENSATING') {
+    if (state.cause === null) found.push({ invariant: 'R19', message: 'COMPENSATING without a cause' });
+    const forward = open.find((task) => task.kind === 'forward' && !task.cutOff);
+    if (forward !== undefined) {
+      found.push({ invariant: 'R18', message: `${forward.nodeId} goes on while the run is undone`, nodeId: forward.nodeId });
+    }
+  }
+  const undoFailed = state.undo === 'FAILED';
+  if (undoFailed !== (state.status === 'COMPENSATION_FAILED')) {
+    found.push({ invariant: 'R19', message: `undo ${state.undo}, but the run is ${state.status}` });
+  }
+  return found;
+}
+
+/** I6 (B46): something will wake the run, and nothing that could go on waits for nothing. */
+function checkWakeUp(state: RunState, dag: Dag, rows: RunRows): Violation[] {
+  if (isTerminal(state.status) || state.journalSeq === 0) return [];
+  const wakes = [...state.tasks.values()].some(
+    (task) => task.status === 'SCHEDULED' || task.status === 'BACKOFF' || task.status === 'WAITING',
+  );
+  if (!wakes) return [{ invariant: 'I6', message: 'no task, timer or wait will wake the run' }];
+  if (state.status !== 'RUNNING') return [];
+  const found: Violation[] = [];
+  for (const nodeId of dag.order) {
+    const before = dag.nodes.get(nodeId)?.after ?? [];
+    const ready = before.every((from) => {
+      const row = rows.current(from);
+      return row !== undefined && isSettled(row);
+    });
+    if (ready && rows.current(nodeId) === undefined) {
+      found.push({ invariant: 'I6', message: `${nodeId} may start and has not`, nodeId });
+    }
+  }
+  return found;
+}
+
+/** I10: each undo has its step, and none starts before the undos of all that lies below it have settled. */
+function checkUndos(dag: Dag, rows: RunRows): Violation[] {
+  const found: Violation[] = [];
+  const openBelow = new Set<string>();
+  for (let i = dag.order.length - 1; i >= 0; i -= 1) {
+    const nodeId = dag.order[i] ?? '';
+    const undos = rows.of(nodeId, 'compensate');
+    const blocked = (dag.successors.get(nodeId) ?? []).some((next) => openBelow.has(next));
+    if (blocked || undos.some((undo) => !isSettled(undo))) openBelow.add(nodeId);
+    for (const undo of undos) {
+      const step = rows.of(nodeId, 'forward').find((row) => row.generation === undo.generation);
+      if (step === undefined) found.push({ invariant: 'I10', message: 'an undo without a step', nodeId });
+      if (undo.status === 'PLANNED' || isSettled(undo)) continue;
+      if (blocked) found.push({ invariant: 'I10', message: `${nodeId} is undone before what lies below it`, nodeId });
+      if (step !== undefined && !isSettled(step)) {
+        found.push({ invariant: 'R18', message: `${nodeId} is undone while its step goes on`, nodeId });
+      }
+    }
+  }
+  return found;
+}
