@@ -1,9 +1,13 @@
-import { Command } from 'commander';
-import * as demo from './commands/demo.js';
-import * as down from './commands/down.js';
-import * as status from './commands/status.js';
-import * as up from './commands/up.js';
+import { terminalScreen } from './io/output.js';
+import { runProgram } from './program.js';
 
-const program = new Command('baton');
-for (const command of [up, down, status, demo]) command.register(program);
-void program.parseAsync(process.argv);
+// `baton run list | head -1`: the reader has seen enough.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
+});
+
+void runProgram(process.argv.slice(2), terminalScreen()).then((code) => {
+  // Set, not exit(): what is still being printed is printed. A command may have set its own before.
+  if (code !== 0) process.exitCode = code;
+});

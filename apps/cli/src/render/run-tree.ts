@@ -169,7 +169,7 @@ function firstLine(text: string): string {
   return text.split('\n', 1)[0] ?? '';
 }
 
-// eslint-disable-next-line no-control-regex -- colours are control characters, and have no width
+// Colours are control characters, and have no width.
 const colourCode = /\u001b\[[0-9;]*m/g;
 
 function cut(line: string, width: number | undefined): string {
