@@ -5,6 +5,8 @@ import type { Database, Row } from './pool.js';
 export interface DueScan {
   /** Oldest first, at most `limit`. */
   readonly items: readonly DueItem[];
+  /** How long each item has been due, by the database clock; in the order of the items. */
+  readonly lateMs: readonly number[];
   /** Until the next wake-up that is not due yet, by the database clock; null = there is none. */
   readonly nextDueInMs: number | null;
 }
@@ -31,8 +33,10 @@ export async function readDue(db: Database, limit: number): Promise<DueScan> {
     else due.push({ item: decodeTimer(row), dueInMs: integer(row[3]) });
   }
   due.sort((a, b) => a.dueInMs - b.dueInMs);
+  const page = due.slice(0, limit);
   return {
-    items: due.slice(0, limit).map(({ item }) => item),
+    items: page.map(({ item }) => item),
+    lateMs: page.map(({ dueInMs }) => Math.max(0, -dueInMs)),
     nextDueInMs: upcoming.length === 0 ? null : Math.max(0, Math.min(...upcoming)),
   };
 }

@@ -1,0 +1,5 @@
+import '@baton/platform/telemetry';
+import { bootstrapService } from '@baton/platform';
+import { timerService } from './service.js';
+
+void bootstrapService(timerService);
