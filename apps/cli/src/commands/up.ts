@@ -7,7 +7,12 @@ import { demoGateway } from '../dev/gateway.js';
 import { layoutOf, type Layout } from '../dev/layout.js';
 import { untilStopped, withPlatform } from '../dev/platform-run.js';
 import { Progress } from '../dev/progress.js';
+import { terminalScreen } from '../io/output.js';
+import { trace } from './run/trace.js';
 import { runningPlatform, type Addresses } from '../dev/state.js';
+
+/** A demo run takes seconds; one that does not end must not keep the platform from being up. */
+const DEMO_RUN_TIMEOUT_MS = 60_000;
 
 interface UpOptions {
   readonly detach?: boolean;
@@ -57,11 +62,19 @@ async function foreground(layout: Layout, demo: boolean): Promise<void> {
 
 /** A demo that fails is told, and the platform stays up: that is the moment to look into it. */
 async function showDemo(layout: Layout, addresses: Addresses, progress: Progress): Promise<void> {
+  const screen = terminalScreen();
+  const gateway = new Gateway({ url: addresses.gateway, apiKey: undefined });
   try {
     const results = await runDemo({
       layout,
-      gateway: demoGateway(new Gateway({ url: addresses.gateway, apiKey: undefined })),
+      timeoutMs: 0,
+      gateway: demoGateway(gateway),
+      watch: async (run, runId) => {
+        screen.out(`\n${run.name}\n`);
+        await trace({ gateway, screen, format: 'table' }, runId, false, AbortSignal.timeout(DEMO_RUN_TIMEOUT_MS));
+      },
     });
+    screen.out('\n');
     for (const result of results) progress.say(describeResult(result));
   } catch (error) {
     progress.say(`The demo runs could not be run: ${describe(error)}`);

@@ -48,15 +48,16 @@ export async function runDemo({
   const runs = JSON.parse(readFileSync(join(folder, 'demo-runs.json'), 'utf8')) as readonly DemoRun[];
   const { id, version } = JSON.parse(spec) as { id: string; version: number };
   await gateway.publish(spec);
-  const started = await Promise.all(
-    runs.map(async (run) => ({ run, runId: await gateway.start(id, version, run.input) })),
-  );
-  const results: DemoResult[] = [];
-  for (const { run, runId } of started) {
+  const complete = async (run: DemoRun): Promise<DemoResult> => {
+    const runId = await gateway.start(id, version, run.input);
     await watch?.(run, runId);
     const status = await statusAtEnd(gateway, runId, performance.now() + timeoutMs);
-    results.push({ name: run.name, runId, status, expected: run.expected, ok: status === run.expected });
-  }
+    return { name: run.name, runId, status, expected: run.expected, ok: status === run.expected };
+  };
+  if (watch === undefined) return Promise.all(runs.map(complete));
+  // One after the other: a screen shows one live tree.
+  const results: DemoResult[] = [];
+  for (const run of runs) results.push(await complete(run));
   return results;
 }
 
