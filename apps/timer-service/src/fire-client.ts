@@ -1,5 +1,5 @@
 import { internalV1 } from '@baton/contracts';
-import { grpcClientOptions, grpcTarget, insecureCredentials } from '@baton/platform';
+import { callMetadata, grpcClientOptions, grpcTarget, insecureCredentials } from '@baton/platform';
 import { type DueRecord, dueToProto, type FiredRecord, firedFromProto, fromGrpcError } from '@baton/wire';
 
 /** A batch of 200 is one transaction or a few; a coordinator that takes longer is in trouble. */
@@ -20,7 +20,7 @@ export class FireClient {
     const request: internalV1.FireDueRequest = { items: items.map(dueToProto) };
     const response = await new Promise<internalV1.FireDueResponse>((resolve, reject) => {
       const deadline = { deadline: Date.now() + FIRE_TIMEOUT_MS };
-      this.client.fireDue(request, deadline, (error, answer) => {
+      this.client.fireDue(request, callMetadata(undefined), deadline, (error, answer) => {
         if (error === null) resolve(answer);
         else reject(fromGrpcError(error));
       });
