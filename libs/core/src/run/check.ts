@@ -83,7 +83,11 @@ function checkPhase(state: RunState): Violation[] {
     if (state.cause === null) found.push({ invariant: 'R19', message: 'COMPENSATING without a cause' });
     const forward = open.find((task) => task.kind === 'forward' && !task.cutOff);
     if (forward !== undefined) {
-      found.push({ invariant: 'R18', message: `${forward.nodeId} goes on while the run is undone`, nodeId: forward.nodeId });
+      found.push({
+        invariant: 'R18',
+        message: `${forward.nodeId} goes on while the run is undone`,
+        nodeId: forward.nodeId,
+      });
     }
   }
   const undoFailed = state.undo === 'FAILED';

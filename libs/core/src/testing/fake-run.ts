@@ -7,6 +7,7 @@ import type { RunEvent } from '../run/events.js';
 import { evolve } from '../run/evolve.js';
 import { newRun } from '../run/new-run.js';
 import type { JsonText, RunState, TaskKind, TaskState } from '../run/state.js';
+import { same } from './same.js';
 import { FakeStore, type TimerEntry } from './fake-store.js';
 
 /**
@@ -18,6 +19,8 @@ export class FakeRun {
   state: RunState;
   dag: Dag;
   last: Decision | undefined;
+  /** All actions that were applied, in order. */
+  readonly applied: Action[] = [];
   private ids = 0;
 
   constructor(dag: Dag, input: JsonText | null = null) {
@@ -39,13 +42,17 @@ export class FakeRun {
     if (decision.kind === 'refused') return decision;
     this.store.apply(decision.actions);
     if (decision.kind === 'applied') {
-      expect(evolve(this.state, decision.actions)).toEqual(decision.state);
+      mustBeSame(evolve(this.state, decision.actions), decision.state);
       this.state = { ...decision.state, version: this.state.version + 1 };
       this.dag = dag;
-      expect(check(this.state, this.dag)).toEqual([]);
+      this.applied.push(...decision.actions);
+      mustBeSame(check(this.state, this.dag), []);
     } else {
-      expect(decision.state).toBe(this.state);
-      expect(decision.actions.filter((action) => !ALLOWED_WHEN_IGNORED.has(action.type))).toEqual([]);
+      mustBeSame(decision.state === this.state, true);
+      mustBeSame(
+        decision.actions.filter((action) => !ALLOWED_WHEN_IGNORED.has(action.type)),
+        [],
+      );
     }
     return decision;
   }
@@ -56,7 +63,7 @@ export class FakeRun {
     const used = this.ids;
     this.ids = before;
     const second = this.decideOnce(event, dag);
-    expect(second).toEqual(first);
+    mustBeSame(second, first);
     this.ids = used;
     return first;
   }
@@ -207,3 +214,7 @@ export interface ReportOptions {
 
 /** R21, R12: a stale event may consume its timer or arm its wake-up, and nothing else. */
 const ALLOWED_WHEN_IGNORED: ReadonlySet<Action['type']> = new Set(['ClearTimers', 'WakeTask']);
+
+function mustBeSame(actual: unknown, expected: unknown): void {
+  if (!same(actual, expected)) expect(actual).toEqual(expected); // for its message
+}

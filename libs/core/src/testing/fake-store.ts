@@ -250,7 +250,12 @@ function newRow(input: JsonText | null): TaskRow {
 }
 
 function clearAttempt(row: TaskRow): void {
-  Object.assign(row, { ...newRow(row.input), output: row.output, dispatch: row.dispatch, scheduleToCloseAt: row.scheduleToCloseAt });
+  Object.assign(row, {
+    ...newRow(row.input),
+    output: row.output,
+    dispatch: row.dispatch,
+    scheduleToCloseAt: row.scheduleToCloseAt,
+  });
 }
 
 function after(now: number, ms: number | null): number {
@@ -282,4 +287,3 @@ function merge<T>(
   }
   return all;
 }
-

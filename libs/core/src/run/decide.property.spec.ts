@@ -1,0 +1,116 @@
+import * as fc from 'fast-check';
+import { anyDag, anySteps } from '../testing/arbitraries.js';
+import { FakeRun } from '../testing/fake-run.js';
+import { World } from '../testing/world.js';
+import { evolve } from './evolve.js';
+import { newRun } from './new-run.js';
+import { isTerminal } from './status.js';
+import type { TaskState } from './state.js';
+import { needsUndo } from './undo.js';
+
+// A fixed seed: the same histories each time, and FC_SEED for others.
+const settings = { seed: Number(process.env['FC_SEED'] ?? 20_261_130), numRuns: Number(process.env['FC_RUNS'] ?? 80) };
+
+/** event × status of the run when it came, over all histories. */
+const coverage = new Map<string, number>();
+
+function play(dag: Parameters<typeof newWorld>[0], steps: readonly Parameters<World['step']>[0][]): World {
+  const world = newWorld(dag);
+  for (const step of steps) world.step(step);
+  return world;
+}
+
+function newWorld(dag: ConstructorParameters<typeof FakeRun>[0]): World {
+  const run = new FakeRun(dag, '{"a":1}').start();
+  return new World(run, (event) => {
+    const key = `${event.type} × ${run.state.status}`;
+    coverage.set(key, (coverage.get(key) ?? 0) + 1);
+  });
+}
+
+/** I5: one dispatch for each attempt, over all epochs. */
+function expectUniqueDispatches(world: World): void {
+  const keys = world.run.store.dispatches.map((sent) => `${sent.nodeId} ${sent.item} ${sent.kind} ${sent.attempt}`);
+  expect(new Set(keys).size).toBe(keys.length);
+}
+
+/** I10: what was undone needed it; and unless the run kept its effects on purpose, what needed it was undone. */
+function expectExactUndo(world: World): void {
+  const { state, dag } = world.run;
+  const rows = [...state.tasks.values()];
+  const keepsEffects = state.status === 'SUCCEEDED' || (state.status === 'EXPIRED' && dag.spec.onDeadline === 'expire');
+  for (const step of rows.filter((row) => row.kind === 'forward')) {
+    const node = dag.nodes.get(step.nodeId);
+    const needed = node?.type === 'task' && needsUndo(node, step);
+    const undone = rows.some(
+      (row) =>
+        row.kind === 'compensate' &&
+        row.nodeId === step.nodeId &&
+        row.generation === step.generation &&
+        row.status !== 'CANCELLED',
+    );
+    if (undone !== needed && !(keepsEffects && needed)) throw new Error(`undone ${undone}: ${JSON.stringify(step)}`);
+  }
+}
+
+describe('any history of any graph', () => {
+  // FakeRun checks after each event: state = evolve(state, actions), the same decision twice (I3), check() is empty.
+  it.each(['does its work', 'fails', 'dies'] as const)(
+    'ends when the world does its part: a worker that %s',
+    (worker) => {
+      fc.assert(
+        fc.property(anyDag, anySteps, anySteps, (dag, steps, more) => {
+          const world = newWorld(dag);
+          for (const half of [steps, more]) {
+            for (const step of half) world.step(step);
+            world.drain(worker);
+            expect(isTerminal(world.run.state.status)).toBe(true);
+            expect(world.run.store.timers.size).toBe(0);
+            expectUniqueDispatches(world);
+            expectExactUndo(world);
+          }
+        }),
+        settings,
+      );
+    },
+  );
+
+  it('I4: nothing but a retry changes a run that has ended', () => {
+    fc.assert(
+      fc.property(anyDag, anySteps, anySteps, (dag, steps, more) => {
+        const world = play(dag, steps);
+        world.drain('does its work');
+        const ended = world.run.state;
+        const reopening = new Set(['retry', 'retry-compensation']);
+        for (const step of more) if (!reopening.has(step.what)) world.step(step);
+        expect(world.run.state).toBe(ended);
+      }),
+      settings,
+    );
+  });
+
+  it('a batch of n events leaves the state of n single events: evolve over all actions at once', () => {
+    fc.assert(
+      fc.property(anyDag, anySteps, (dag, steps) => {
+        const world = play(dag, steps);
+        const { run } = world;
+        const start = newRun({
+          runId: 'run-1',
+          namespace: 'default',
+          definitionId: dag.definitionId,
+          definitionVersion: dag.version,
+          route: 'kafka',
+        });
+        const replayed = evolve(start, run.applied);
+        expect({ ...replayed, version: 0 }).toEqual({ ...run.state, version: 0 });
+      }),
+      settings,
+    );
+  });
+
+  afterAll(() => {
+    if (process.env['BATON_PRINT_COVERAGE'] !== '1') return;
+    const lines = [...coverage].sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, count]) => `${key}: ${count}`);
+    process.stdout.write(`${lines.join('\n')}\n`);
+  });
+});
