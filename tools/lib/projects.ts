@@ -5,7 +5,7 @@ export interface Project {
   folder: string;
   name: string;
   tags: string[];
-  /** Names in `dependencies` of the package. */
+  /** Names that the package depends on, for development too. */
   dependencies: string[];
   /** Folders that the project's tsconfig.json refers to. */
   references: string[];
@@ -15,6 +15,7 @@ interface Manifest {
   name: string;
   nx?: { tags?: string[] };
   dependencies?: Record<string, string>;
+  devDependencies?: Record<string, string>;
 }
 
 const groups = ['apps', 'libs', 'examples'];
@@ -38,7 +39,7 @@ function readProject(root: string, folder: string): Project {
     folder,
     name: manifest.name,
     tags: manifest.nx?.tags ?? [],
-    dependencies: Object.keys(manifest.dependencies ?? {}),
+    dependencies: Object.keys({ ...manifest.dependencies, ...manifest.devDependencies }),
     references: (tsconfig.references ?? []).map((reference) => join(folder, reference.path)),
   };
 }

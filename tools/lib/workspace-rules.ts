@@ -3,7 +3,7 @@ import type { Project } from './projects.ts';
 
 /**
  * What must hold of the projects so that lint and the build can be trusted: one known layer and one scope each,
- * and the same dependencies named to npm (nx builds by these) and to TypeScript (tsc -b builds by those).
+ * and every reference of TypeScript (tsc -b builds by these) named to npm too (nx builds by those).
  */
 export function findWorkspaceProblems(projects: Project[]): string[] {
   return projects.flatMap((project) => [...tagProblems(project), ...referenceProblems(project, projects)]);
@@ -20,15 +20,14 @@ function tagProblems(project: Project): string[] {
   ];
 }
 
+/**
+ * A reference without a dependency would let nx build both at the same time. A dependency without a reference is
+ * harmless: it is for specs only, or the build of the project fails by itself.
+ */
 function referenceProblems(project: Project, projects: Project[]): string[] {
   const ours = new Map(projects.map((other) => [other.name, other.folder]));
-  const needed = project.dependencies.flatMap((name) => ours.get(name) ?? []);
-  return [
-    ...needed
-      .filter((folder) => !project.references.includes(folder))
-      .map((folder) => `${project.name}: depends on ${folder}, but its tsconfig.json has no reference to it`),
-    ...project.references
-      .filter((folder) => !needed.includes(folder))
-      .map((folder) => `${project.name}: its tsconfig.json refers to ${folder}, but package.json has no dependency`),
-  ];
+  const named = project.dependencies.flatMap((name) => ours.get(name) ?? []);
+  return project.references
+    .filter((folder) => !named.includes(folder))
+    .map((folder) => `${project.name}: its tsconfig.json refers to ${folder}, but package.json has no dependency`);
 }
