@@ -184,14 +184,15 @@ export class EventPass {
     const batchId = this.deps.newId();
     let turns: readonly RunTurn[] = [];
     let writes: readonly RunWrite[] = [];
+    let isWritten = false;
     const decideAndWrite = async (session: LockedSession): Promise<void> => {
       turns = queues.map((queue) => this.lockedTurn(queue, session));
       await new Decider(this.deps, session).run(turns);
       await takeKeys(turns, session);
       writes = writesOf(turns);
-      if (writes.length === 0) return;
-      const { held } = await session.write({ batchId, runs: writes });
-      if (held.size !== writes.length) throw new StoreError('transient', 'a locked run was not held');
+      const held = writes.length === 0 ? writes : [...(await session.write({ batchId, runs: writes })).held];
+      if (held.length !== writes.length) throw new StoreError('transient', 'a locked run was not held');
+      isWritten = true;
     };
     let committed: ReadonlySet<string> | null = null;
     try {
@@ -199,6 +200,8 @@ export class EventPass {
       await this.deps.store.withLockedRuns(queues, decideAndWrite, { keysFirst });
     } catch (error) {
       if (!(error instanceof StoreError) || error.kind !== 'unknown-commit') throw error;
+      if (!isWritten)
+        throw new StoreError('transient', 'the connection broke before COMMIT', undefined, { cause: error });
       this.deps.failures.tell(error);
       committed = await this.deps.failures.committed(batchId, writes);
     }
