@@ -1,8 +1,8 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { Gateway } from '../client/gateway.js';
 import { addressTable } from '../dev/address-table.js';
 import { runDemo, type DemoResult } from '../dev/demo-runs.js';
-import { upDetached } from '../dev/detached.js';
+import { BACKGROUND_FLAG, upDetached } from '../dev/detached.js';
 import { demoGateway } from '../dev/gateway.js';
 import { layoutOf, type Layout } from '../dev/layout.js';
 import { untilStopped, withPlatform } from '../dev/platform-run.js';
@@ -17,6 +17,7 @@ const DEMO_RUN_TIMEOUT_MS = 60_000;
 interface UpOptions {
   readonly detach?: boolean;
   readonly demo: boolean;
+  readonly background?: boolean;
 }
 
 export function register(program: Command): void {
@@ -25,6 +26,7 @@ export function register(program: Command): void {
     .description('start the whole platform on this machine, run the demo and stay up until Ctrl-C')
     .option('-d, --detach', 'go on in the background; stop with "baton down"')
     .option('--no-demo', 'do not start the three demo runs')
+    .addOption(new Option(BACKGROUND_FLAG).hideHelp())
     .action(async (options: UpOptions) => {
       process.exit(await up(options));
     });
@@ -34,7 +36,7 @@ async function up(options: UpOptions): Promise<number> {
   const layout = layoutOf();
   try {
     if (options.detach === true) return await detach(layout, options.demo);
-    await foreground(layout, options.demo);
+    await foreground(layout, options);
     return 0;
   } catch (error) {
     process.stderr.write(`baton: ${describe(error)}\n`);
@@ -42,7 +44,7 @@ async function up(options: UpOptions): Promise<number> {
   }
 }
 
-async function foreground(layout: Layout, demo: boolean): Promise<void> {
+async function foreground(layout: Layout, { demo, background }: UpOptions): Promise<void> {
   const progress = new Progress((line) => process.stdout.write(`${line}\n`));
   await withPlatform({
     layout,
@@ -54,7 +56,8 @@ async function foreground(layout: Layout, demo: boolean): Promise<void> {
         await showDemo(layout, addresses, progress);
       }
       supervisor.enter('up');
-      process.stdout.write(`\n${addressTable(addresses, layout)}\n\nCtrl-C stops everything.\n`);
+      const how = background === true ? '"./baton down"' : 'Ctrl-C';
+      process.stdout.write(`\n${addressTable(addresses, layout)}\n\n${how} stops everything.\n`);
       await untilStopped();
     },
   });

@@ -2,6 +2,9 @@ import { pollUntil, spawnServer } from '@baton/local-stack';
 import { logFileOf, type Layout } from './layout.js';
 import { readState } from './state.js';
 
+/** Tells the process in the background that nobody can press Ctrl-C there. */
+export const BACKGROUND_FLAG = '--background';
+
 /**
  * Starts `up` in the background and shows what it prints until it is up. Returns the exit code: that of the
  * background process when it ends before.
@@ -11,7 +14,7 @@ export async function upDetached(layout: Layout, flags: readonly string[]): Prom
   const logFile = logFileOf(layout, 'up');
   const supervisor = await spawnServer({
     command: process.execPath,
-    args: [script, 'up', ...flags],
+    args: [script, 'up', BACKGROUND_FLAG, ...flags],
     logFile,
     marker: script,
     cwd: layout.project,
