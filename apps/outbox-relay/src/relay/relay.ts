@@ -47,6 +47,7 @@ export class OutboxRelay {
   private readonly stopping = new AbortController();
   private session: RelaySession | null = null;
   private loop: Promise<void> | null = null;
+  private stopped: Promise<void> | null = null;
   private phase: Phase = 'starting';
   private detail: string | null = null;
   private lastConfirmed: { readonly systemId: string; readonly lsn: Lsn } | null = null;
@@ -71,7 +72,13 @@ export class OutboxRelay {
     this.loop ??= this.runSessions();
   }
 
-  async stop(): Promise<void> {
+  /** What is under way ends, the slot is let go. The first call decides; later ones wait for it. */
+  stop(): Promise<void> {
+    this.stopped ??= this.shutDown();
+    return this.stopped;
+  }
+
+  private async shutDown(): Promise<void> {
     this.stopping.abort();
     this.session?.stop();
     await this.loop;
