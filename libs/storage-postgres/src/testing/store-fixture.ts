@@ -1,0 +1,45 @@
+import type { Store } from '@baton/engine';
+import { createDatabase, moveClock, type TestDatabase } from '@baton/testkit';
+import { Client, type QueryResultRow } from 'pg';
+import { createPostgresStore } from '../store.js';
+
+/** The oldest release that the storage suite runs on, and the newest. */
+export const MAJORS = [18, 15] as const;
+
+/** A store on a database of its own, and a second connection that looks at the rows. */
+export interface StoreFixture {
+  readonly store: Store;
+  readonly url: string;
+  query<Row extends QueryResultRow>(sql: string, values?: unknown[]): Promise<readonly Row[]>;
+  /** Another session that may hold locks. */
+  connect(): Promise<Client>;
+  moveClock(interval: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function storeFixture(major: (typeof MAJORS)[number] = 18): Promise<StoreFixture> {
+  const database: TestDatabase = await createDatabase({ major });
+  const store = createPostgresStore({ url: database.url, poolSize: 4 });
+  const clients: Client[] = [];
+  const connect = async (): Promise<Client> => {
+    const client = new Client({ connectionString: database.url });
+    // Some tests kill this session too.
+    client.on('error', () => undefined);
+    await client.connect();
+    clients.push(client);
+    return client;
+  };
+  const observer = await connect();
+  return {
+    store,
+    url: database.url,
+    connect,
+    moveClock: (interval) => moveClock(database.url, interval),
+    query: async (sql, values) => (await observer.query(sql, values)).rows,
+    async close() {
+      await store.close();
+      await Promise.all(clients.map((client) => client.end().catch(() => undefined)));
+      await database.drop();
+    },
+  };
+}
