@@ -56,6 +56,9 @@ export interface WorkerHealth {
   /** A session with a coordinator is open. It is opened with the first message. */
   readonly connected: boolean;
   readonly running: number;
+  /** Slots taken by leases that were asked for and are not answered yet. */
+  readonly acquiring: number;
+  /** Fetched messages that wait for a slot, or for their next ask. */
   readonly waiting: number;
 }
 
@@ -126,6 +129,7 @@ class TaskWorker implements Worker {
       joined: this.consumers.every((consumer) => consumer.health().joined),
       connected: this.session.isConnected,
       running: this.running.size,
+      acquiring: this.intake.busy - this.inFlight.size,
       waiting: this.intake.waiting,
     };
   }
