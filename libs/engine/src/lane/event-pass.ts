@@ -46,7 +46,15 @@ export class EventPass {
   async run(works: readonly Work[]): Promise<readonly Work[]> {
     const carried = new Carried();
     const optimistic: RunQueue[] = [];
+    const owners = new Map<string, string>();
     for (const queue of groupByRun(works)) {
+      // I14: one run id under two namespaces is somebody's guess. It never shares a statement with the run itself.
+      const isGuess = (owners.get(queue.runId) ?? queue.namespace) !== queue.namespace;
+      owners.set(queue.runId, queue.namespace);
+      if (isGuess) {
+        carried.later(queue);
+        continue;
+      }
       const first = queue.works[0];
       if (first !== undefined && first.misses >= missesBeforeAlone) carried.alone(queue);
       else this.enter(queue, optimistic, carried);
