@@ -31,13 +31,16 @@ export class CoordinatorUnderTest {
     readonly internal: internalV1.InternalServiceClient,
   ) {}
 
-  static async start(): Promise<CoordinatorUnderTest> {
+  /** `route`: how the coordinator reaches its database, when not directly. */
+  static async start(
+    route: (url: string) => Promise<string> = (url) => Promise.resolve(url),
+  ): Promise<CoordinatorUnderTest> {
     const database = await createDatabase();
     const folder = mkdtempSync(join(tmpdir(), 'baton-keys-'));
     const file = join(folder, 'keys.json');
     writeFileSync(file, JSON.stringify(Object.entries(KEYS).map(keyEntry)));
     const service = await startService(coordinator, {
-      BATON_DATABASE_URL: database.url,
+      BATON_DATABASE_URL: await route(database.url),
       BATON_GRPC_PORT: '0',
       BATON_INTERNAL_PORT: '0',
       BATON_ADMIN_PORT: '0',

@@ -1,0 +1,46 @@
+import { workerV1 } from '@baton/contracts';
+import { eventually } from '@baton/testkit';
+import { CoordinatorUnderTest, refusal } from './testing/coordinator-under-test.js';
+import { CuttableProxy } from './testing/cuttable-proxy.js';
+
+const { AcquireStatus, HeartbeatStatus, ReportOutcome } = workerV1;
+
+describe('a coordinator whose database is away', () => {
+  let proxy: CuttableProxy;
+  let under: CoordinatorUnderTest;
+
+  beforeAll(async () => {
+    under = await CoordinatorUnderTest.start(async (url) => {
+      proxy = await CuttableProxy.to(url);
+      return proxy.url;
+    });
+    await under.publish({ id: 'one', version: 1, nodes: [{ id: 'a', type: 'task', queue: 'q' }] } as never);
+  });
+
+  afterAll(async () => {
+    proxy.mend();
+    await under.stop();
+    await proxy.close();
+  });
+
+  it('lets workers keep what they have, says why it is not ready, and goes on when it is back', async () => {
+    const [first, second] = [await under.startedTask('one'), await under.startedTask('one')];
+    const lease = await under.acquire({ ...first, owner: 'w', attempt: 1 });
+    proxy.cut();
+    const report = { ...first, attempt: 1, leaseId: lease.leaseId, status: 'completed', output: Buffer.from('1') };
+    expect(await refusal(under.report(report))).toMatchObject({ kind: 'unavailable' });
+    const acquired = await under.acquire({ ...second, owner: 'w', attempt: 1 });
+    expect(acquired.status).toBe(AcquireStatus.ACQUIRE_STATUS_RETRY);
+    const beat = await under.heartbeat({ ...first, attempt: 1, leaseId: lease.leaseId });
+    expect(beat.status).toBe(HeartbeatStatus.HEARTBEAT_STATUS_RETRY);
+    expect(await refusal(under.startRun({ definitionId: 'one' }))).toMatchObject({ kind: 'unavailable' });
+    const ready = await fetch(`http://127.0.0.1:${under.service.adminPort}/readyz`);
+    expect(ready.status).toBe(503);
+    expect(await ready.text()).toContain('database does not answer');
+    proxy.mend();
+    const outcome = await eventually(() => under.report(report).catch(() => undefined), {
+      what: 'the report is taken',
+    });
+    expect(outcome).toMatchObject({ outcome: ReportOutcome.REPORT_OUTCOME_APPLIED });
+  });
+});
