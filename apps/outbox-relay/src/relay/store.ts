@@ -169,6 +169,11 @@ export class RelayStore {
   ): Promise<PublishedBefore> {
     const client = await this.pool.connect();
     let broken: Error | undefined;
+    // A connection that is out of the pool has no listener, and an error without one would end the process.
+    const onError = (error: Error): void => {
+      broken = error;
+    };
+    client.on('error', onError);
     try {
       await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
       if (options.exported !== null) await client.query(`SET TRANSACTION SNAPSHOT '${options.exported}'`);
@@ -182,6 +187,7 @@ export class RelayStore {
       broken = error instanceof Error ? error : new Error(String(error));
       throw error;
     } finally {
+      client.off('error', onError);
       client.release(broken);
     }
   }

@@ -54,6 +54,10 @@ export class Writer {
   async write(runIds: readonly string[], options: RowOptions = {}): Promise<void> {
     const client = await this.pool.connect();
     let broken: Error | undefined;
+    const onError = (error: Error): void => {
+      broken = error;
+    };
+    client.on('error', onError);
     try {
       await client.query('BEGIN');
       const written: WrittenRow[] = [];
@@ -64,6 +68,7 @@ export class Writer {
       broken = error as Error;
       throw error;
     } finally {
+      client.off('error', onError);
       client.release(broken);
     }
   }
