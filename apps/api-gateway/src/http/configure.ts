@@ -2,7 +2,9 @@ import type { Server } from 'node:http';
 import type { INestApplication } from '@nestjs/common';
 import type { Express } from 'express';
 import type { GatewayPlatform } from '../service.js';
+import { answerBrokenRequest } from './broken-request.js';
 import { observeRequests } from './access.js';
+import { Connections } from './connections.js';
 import { authenticate, openContext, readBody } from './middleware.js';
 import { ProblemFilter } from './problem-filter.js';
 import { ReplyInterceptor } from './reply.js';
@@ -13,8 +15,9 @@ export function configureHttp(app: INestApplication, platform: GatewayPlatform):
   express.disable('x-powered-by');
   express.disable('etag');
   express.set('query parser', false);
-  express.set('case sensitive routing', true);
-  app.use(openContext, observeRequests(platform), authenticate(platform.auth), readBody);
+  const connections = new Connections();
+  platform.lifecycle.onShutdown('intake', 'kept-alive connections', () => connections.closeAfterAnswers());
+  app.use(connections.track, openContext, observeRequests(platform), authenticate(platform.auth), readBody);
   app.useGlobalFilters(new ProblemFilter(platform.logger));
   app.useGlobalInterceptors(new ReplyInterceptor());
   const server = app.getHttpServer() as Server;
@@ -22,5 +25,5 @@ export function configureHttp(app: INestApplication, platform: GatewayPlatform):
   server.keepAliveTimeout = 65_000;
   server.headersTimeout = 70_000;
   server.requestTimeout = 120_000;
-  platform.lifecycle.onShutdown('intake', 'idle HTTP connections', () => server.closeIdleConnections());
+  server.on('clientError', answerBrokenRequest);
 }

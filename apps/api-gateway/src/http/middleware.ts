@@ -29,11 +29,13 @@ export const openContext: Middleware = (request, response, next) => {
   next();
 };
 
-/** Everything under /v1 needs a caller with the role client or admin. */
+/** What strangers may read. Compared with the request line as it came: another spelling of it needs a credential. */
+const PUBLIC_TARGETS = new Set(['/openapi.json']);
+
+/** Everything else needs a caller with the role client or admin, also what does not exist. */
 export function authenticate(verifier: AuthVerifier): Middleware {
   return (request, _response, next) => {
-    const path = (request.url ?? '').split('?', 1)[0] ?? '';
-    if (path !== '/v1' && !path.startsWith('/v1/')) return next();
+    if (PUBLIC_TARGETS.has(request.url ?? '')) return next();
     const context = contextOf(request);
     try {
       const principal = verifier.authenticate(context.authorization);

@@ -42,10 +42,12 @@ const TITLES: Readonly<Record<number, string>> = {
   403: 'Forbidden',
   404: 'Not found',
   405: 'Method not allowed',
+  408: 'Request timeout',
   409: 'Conflict',
   413: 'Too large',
   415: 'Unsupported media type',
   422: 'Idempotency mismatch',
+  431: 'Headers too large',
   500: 'Internal error',
   503: 'Unavailable',
 };
@@ -121,5 +123,8 @@ function isErrorShape(error: unknown): error is ErrorShape {
 /** Pointers into a proto message become pointers into the JSON body: /definition_id is /definitionId. */
 function publicDetail(code: string, detail: ErrorDetail): ErrorDetail {
   if (code !== 'INVALID_ARGUMENT') return detail;
-  return { ...detail, pointer: detail.pointer.replace(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase()) };
+  return {
+    ...detail,
+    pointer: detail.pointer.replace(/(?<=[a-z0-9])_([a-z])/g, (_all, letter: string) => letter.toUpperCase()),
+  };
 }

@@ -36,10 +36,11 @@ interface CompiledRoute {
   readonly pattern: RegExp;
 }
 
+/** Without regard to case, as the router matches. */
 const compiled: readonly CompiledRoute[] = ROUTES.map(([method, template]) => ({
   method,
   template,
-  pattern: new RegExp(`^${template.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+?')}/?$`),
+  pattern: new RegExp(`^${template.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+?')}/?$`, 'i'),
 }));
 
 /** Methods that exist at a path; empty = there is no such path. */

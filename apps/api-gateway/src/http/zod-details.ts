@@ -4,7 +4,9 @@ import type { z } from 'zod';
 
 /** zod's findings with stable codes and JSON pointers. `prefix` says where: '' = the body, '/query', '/path', '/header'. */
 export function toDetails(error: z.ZodError, prefix: string): ErrorDetail[] {
-  return error.issues.flatMap((issue) => fromIssue(issue, prefix));
+  const details = error.issues.flatMap((issue) => fromIssue(issue, prefix));
+  // One mistake may break two rules of a schema; callers need to hear of it once.
+  return [...new Map(details.map((detail) => [`${detail.pointer} ${detail.code}`, detail])).values()];
 }
 
 type Issue = z.core.$ZodIssue;
@@ -30,7 +32,7 @@ function codeOf(issue: Issue): string {
     case 'too_small':
       return issue.origin === 'string' ? 'TOO_SHORT' : 'OUT_OF_RANGE';
     case 'invalid_format':
-      return issue.format === 'uuid' ? 'NOT_A_UUID' : 'BAD_FORMAT';
+      return issue.format === 'uuid' || issue.format === 'guid' ? 'NOT_A_UUID' : 'BAD_FORMAT';
     case 'invalid_value':
       return 'NOT_ALLOWED';
     default:

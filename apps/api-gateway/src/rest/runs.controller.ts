@@ -6,6 +6,7 @@ import { type JsonOut, rawOrUndefined } from '../http/json-out.js';
 import { readPath, readQuery } from '../http/query.js';
 import { ok, REPLAYED, type Reply } from '../http/reply.js';
 import { contextOf } from '../http/request-context.js';
+import { LongPolls } from '../upstream/long-polls.js';
 import { RunClient } from '../upstream/run-client.js';
 import { runStatus as statusTable } from '@baton/wire';
 import { chosenKey, newRunId, requestIdFor, traceparentOf } from './ids.js';
@@ -15,7 +16,10 @@ import * as shape from './schemas.js';
 
 @Controller('v1/runs')
 export class RunsController {
-  constructor(@Inject(RunClient) private readonly runs: RunClient) {}
+  constructor(
+    @Inject(RunClient) private readonly runs: RunClient,
+    @Inject(LongPolls) private readonly polls: LongPolls,
+  ) {}
 
   @Post()
   async start(@Req() request: IncomingMessage): Promise<Reply> {
@@ -82,7 +86,7 @@ export class RunsController {
   async result(@Req() request: IncomingMessage, @Param('runId') id: string): Promise<Reply> {
     const runId = readPath(id, 'runId', shape.runId);
     const { waitMs } = readQuery(request, resultQuery);
-    const result = await this.runs.result({ runId, waitMs: BigInt(waitMs ?? 0) }, contextOf(request));
+    const result = await this.polls.result({ runId, waitMs: BigInt(waitMs ?? 0) }, contextOf(request));
     const body: JsonOut = {
       run: renderRun(result.run),
       finished: result.finished,
