@@ -28,19 +28,18 @@ export async function withPlatform({ layout, progress, use }: PlatformRun): Prom
   const self = ownIdentity();
   const lock = takeLock(layout.lockFile, self);
   if (lock.kind === 'held') throw new AlreadyUpError(lock.holder.pid);
-  const other = runningPlatform(layout);
-  if (other !== undefined) throw new AlreadyUpError(other.supervisor.pid);
   const stopRequested = stopSignal(progress);
   const supervisor = new PlatformSupervisor({ layout, self, progress, external: externalServers() });
   try {
+    // The lock file was deleted under a living supervisor.
+    const other = runningPlatform(layout);
+    if (other !== undefined) throw new AlreadyUpError(other.supervisor.pid);
     await Promise.race([supervisor.start().then((addresses) => use(addresses, supervisor)), stopRequested]);
   } finally {
     const stopping = performance.now();
-    await supervisor.stop();
+    const stopped = await supervisor.stop();
     releaseLock(layout.lockFile, self);
-    if (supervisor.startedAnything) {
-      progress.say(`Stopped everything in ${((performance.now() - stopping) / 1000).toFixed(1)} s`);
-    }
+    if (stopped) progress.say(`Stopped everything in ${((performance.now() - stopping) / 1000).toFixed(1)} s`);
   }
 }
 

@@ -1,4 +1,5 @@
 import { checkKafkaPrerequisites, type ProcessIdentity } from '@baton/local-stack';
+import { checkExternalServers, type ExternalServers } from './external.js';
 import type { Layout } from './layout.js';
 import { kafkaLauncher, launchService, postgresLauncher, type ServerLauncher } from './launch.js';
 import { dataFolderServers, endLeftovers, findLeftovers } from './leftovers.js';
@@ -8,12 +9,6 @@ import { awaitReady } from './readiness.js';
 import { addressesOf, serviceSpecs, type ServiceSpec } from './services.js';
 import { readState, removeState, writeState, type Addresses, type Phase, type RecordedProcess } from './state.js';
 import { Supervised, type Launched } from './supervised.js';
-
-/** Servers that exist already and are used instead of ours. */
-export interface ExternalServers {
-  readonly databaseUrl?: string;
-  readonly brokers?: string;
-}
 
 export interface SupervisorOptions {
   readonly layout: Layout;
@@ -41,13 +36,16 @@ export class PlatformSupervisor {
   private readonly startedAt = new Date().toISOString();
   private phase: Phase = 'starting';
   private addresses: Addresses | undefined;
+  private begun = false;
 
   constructor(private readonly options: SupervisorOptions) {}
 
   async start(): Promise<Addresses> {
     const { layout, progress, external } = this.options;
+    await checkExternalServers(external);
     if (external.brokers === undefined) await checkKafkaPrerequisites();
     await this.endEarlierPlatform();
+    this.begun = true;
     this.save();
     const { ports, notes } = await choosePorts(
       new Set([
@@ -72,16 +70,15 @@ export class PlatformSupervisor {
     return addresses;
   }
 
-  get startedAnything(): boolean {
-    return this.parts.size > 0;
-  }
-
   enter(phase: Phase): void {
     this.phase = phase;
     this.save();
   }
 
-  async stop(): Promise<void> {
+  /** Tells whether there was anything to stop. */
+  async stop(): Promise<boolean> {
+    // Until then the state file is that of an earlier platform, and tells of its processes.
+    if (!this.begun) return false;
     this.enter('stopping');
     for (const { names, graceMs } of STOP_ORDER) {
       await Promise.all(names.map((name) => this.parts.get(name)?.stop(graceMs)));
@@ -90,6 +87,7 @@ export class PlatformSupervisor {
     // A server whose start was cut short is not among the parts' processes yet.
     await endLeftovers(findLeftovers(undefined, dataFolderServers(this.options.layout)));
     removeState(this.options.layout);
+    return true;
   }
 
   private async endEarlierPlatform(): Promise<void> {
