@@ -53,15 +53,19 @@ function checkGenerations(state: RunState): Violation[] {
   for (const group of byExecution.values()) {
     group.sort((a, b) => a.generation - b.generation);
     let highest = 0;
+    const attempts = new Set<number>();
     group.forEach((task, index) => {
       const { nodeId } = task;
       if (index > 0 && group[index - 1]?.generation === task.generation) {
         found.push({ invariant: 'R15', message: `two ${task.kind} rows of generation ${task.generation}`, nodeId });
       }
-      if (task.attempt > 0 && task.attempt <= highest) {
-        found.push({ invariant: 'R11', message: `attempt ${task.attempt} after attempt ${highest}`, nodeId });
+      // Undos of one node go newest generation first, so theirs only have to differ.
+      const reused = task.kind === 'forward' ? task.attempt <= highest : attempts.has(task.attempt);
+      if (task.attempt > 0 && reused) {
+        found.push({ invariant: 'R11', message: `attempt ${task.attempt} of generation ${task.generation}`, nodeId });
       }
       highest = Math.max(highest, task.attempt);
+      attempts.add(task.attempt);
     });
   }
   return found;

@@ -5,7 +5,6 @@ import { World } from '../testing/world.js';
 import { evolve } from './evolve.js';
 import { newRun } from './new-run.js';
 import { isTerminal } from './status.js';
-import type { TaskState } from './state.js';
 import { needsUndo } from './undo.js';
 
 // A fixed seed: the same histories each time, and FC_SEED for others.

@@ -29,8 +29,12 @@ export function renderUndoInput(t: Transition, node: TaskNode, forward: TaskStat
     return { ok: true, text: `{"input":${input ?? 'null'},"output":${output ?? 'null'}}` };
   }
   // The outputs that this execution of the step could see: none of a later generation.
-  const result = render(t, template, (nodeId) =>
-    nodeId === node.id ? forward : t.rows.of(nodeId, 'forward').find((row) => row.generation <= forward.generation),
+  const result = render(
+    t,
+    template,
+    (nodeId) =>
+      nodeId === node.id ? forward : t.rows.of(nodeId, 'forward').find((row) => row.generation <= forward.generation),
+    new Map([[node.id, 'null']]), // a step that never answered
   );
   if (result === undefined || result.ok) return result;
   return { ok: false, failure: { code: 'INPUT_UNRESOLVED', message: result.message, nodeId: node.id } };
@@ -49,9 +53,10 @@ function render(
   t: Transition,
   template: Template,
   rowOf: (nodeId: string) => TaskState | undefined,
+  defaults: ReadonlyMap<string, JsonText> = new Map(),
 ): TemplateResult | undefined {
   const input = template.usesInput ? t.runInput() : null;
-  const outputs = new Map<string, JsonText>();
+  const outputs = new Map(defaults);
   let complete = input !== undefined;
   for (const nodeId of template.nodes) {
     const row = rowOf(nodeId);
