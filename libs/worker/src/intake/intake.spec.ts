@@ -2,6 +2,7 @@ import type { ConsumedBatch, ConsumedMessage } from '@baton/bus-kafka';
 import { workerV1 } from '@baton/contracts';
 import { ApiError } from '@baton/wire';
 import { silentLogger } from '../logger.js';
+import type { AcquireReply } from '../session/session-client.js';
 import { until } from '../testing/fake-coordinator.js';
 import { taskMessage } from '../testing/messages.js';
 import { Intake, type Granted, type IntakeOptions } from './intake.js';
@@ -57,10 +58,11 @@ class Bench {
     };
   }
 
-  private async acquire(request: workerV1.AcquireTaskLeaseRequest): Promise<workerV1.AcquireTaskLeaseResponse> {
+  private async acquire(request: workerV1.AcquireTaskLeaseRequest): Promise<AcquireReply> {
     this.asked.push(request);
     const status = AcquireStatus[`ACQUIRE_STATUS_${await this.answer(request)}`];
-    return workerV1.AcquireTaskLeaseResponse.fromPartial({ status, attempt: request.attempt });
+    const response = workerV1.AcquireTaskLeaseResponse.fromPartial({ status, attempt: request.attempt });
+    return { response, sentAt: performance.now() };
   }
 }
 

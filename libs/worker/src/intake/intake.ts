@@ -10,7 +10,7 @@ import { ReadyQueue } from './ready-queue.js';
 export interface Granted {
   readonly task: TaskMessage;
   readonly result: AcquireResult;
-  /** performance.now() before the acquire was sent. */
+  /** performance.now() when the acquire was sent that brought the lease. */
   readonly askedAt: number;
 }
 
@@ -90,11 +90,11 @@ export class Intake {
   }
 
   private async claim(delivery: Delivery): Promise<void> {
-    const askedAt = performance.now();
     try {
-      const result = acquireResultFromProto(await this.options.session.acquire(this.request(delivery)));
+      const { response, sentAt } = await this.options.session.acquire(this.request(delivery));
+      const result = acquireResultFromProto(response);
       this.options.onAcquire?.(result.status);
-      await this.follow(delivery, result, askedAt);
+      await this.follow(delivery, result, sentAt);
     } catch (error) {
       // The session is closed: the message stays for others. Anything else says that the message names nothing.
       if (error instanceof ApiError && error.kind === 'invalid') this.giveUp(delivery, error.message);
@@ -102,12 +102,12 @@ export class Intake {
     }
   }
 
-  private async follow(delivery: Delivery, result: AcquireResult, askedAt: number): Promise<void> {
+  private async follow(delivery: Delivery, result: AcquireResult, sentAt: number): Promise<void> {
     switch (result.status) {
       case 'GRANTED':
         // Postgres owns the task now: a slow handler does not hold its partition.
         delivery.done();
-        return this.options.run({ task: delivery.task, result, askedAt });
+        return this.options.run({ task: delivery.task, result, askedAt: sentAt });
       case 'HELD':
       case 'STALE':
         return delivery.done();

@@ -3,7 +3,9 @@ import { silentLogger } from '../logger.js';
 import { FakeCoordinator, grantEverything, notNow, until } from '../testing/fake-coordinator.js';
 import { SessionClient, type SessionClientOptions } from './session-client.js';
 
-const acquire = (taskId: string) => workerV1.AcquireTaskLeaseRequest.fromPartial({ taskId, callId: `call-${taskId}` });
+const acquireOf = (taskId: string) =>
+  workerV1.AcquireTaskLeaseRequest.fromPartial({ taskId, callId: `call-${taskId}` });
+const acquire = async (session: SessionClient, taskId: string) => (await session.acquire(acquireOf(taskId))).response;
 const report = (taskId: string) => workerV1.ReportTaskResultRequest.fromPartial({ taskId, status: 'completed' });
 const heartbeat = (taskId: string) => workerV1.HeartbeatRequest.fromPartial({ taskId });
 const { AcquireStatus, HeartbeatStatus } = workerV1;
@@ -33,7 +35,7 @@ describe('the session with a coordinator', () => {
   it('carries all calls of one turn of the event loop in one message, over one stream', async () => {
     const fake = await coordinator();
     const session = client([fake.address], { apiKey: 'bk_w_secret' });
-    const answers = await Promise.all(Array.from({ length: 50 }, (_, i) => session.acquire(acquire(`${i}`))));
+    const answers = await Promise.all(Array.from({ length: 50 }, (_, i) => acquire(session, `${i}`)));
     expect(answers.map((answer) => answer.taskId)).toEqual(Array.from({ length: 50 }, (_, i) => `${i}`));
     expect(fake.messages).toHaveLength(1);
     expect(fake.keys).toEqual(['Bearer bk_w_secret']);
@@ -55,7 +57,7 @@ describe('the session with a coordinator', () => {
     first.answer = () => 'nothing';
     second.answer = () => 'nothing';
     const session = client([first.address, second.address]);
-    const pending = [session.acquire(acquire('a')), session.report(report('r')), session.heartbeat(heartbeat('h'))];
+    const pending = [acquire(session, 'a'), session.report(report('r')), session.heartbeat(heartbeat('h'))];
     await until(() => first.heard.length + second.heard.length === 3, 'calls are in flight');
     const [broken, other] = first.heard.length === 3 ? [first, second] : [second, first];
     other.answer = grantEverything;
@@ -83,7 +85,7 @@ describe('the session with a coordinator', () => {
     const first = await coordinator();
     const second = await coordinator();
     const session = client([first.address, second.address]);
-    await session.acquire(acquire('warm'));
+    await acquire(session, 'warm');
     const [leaving, other] = first.heard.length > 0 ? [first, second] : [second, first];
     let release: (() => void) | undefined;
     leaving.answer = () => 'nothing';
@@ -91,7 +93,7 @@ describe('the session with a coordinator', () => {
     await until(() => leaving.heard.length === 2, 'the report is in flight');
     leaving.sayGoingAway();
     await until(() => !session.isConnected, 'the client has heard it');
-    await session.acquire(acquire('next'));
+    await acquire(session, 'next');
     expect(other.heard.map((call) => call.$case)).toEqual(['acquire']);
     release = () => {
       const id = leaving.messages[1]?.calls[0]?.id ?? 0;
@@ -117,7 +119,7 @@ describe('the session with a coordinator', () => {
       return answer;
     };
     const session = client([fake.address]);
-    await expect(session.acquire(acquire('a'))).resolves.toMatchObject({ status: AcquireStatus.ACQUIRE_STATUS_RETRY });
+    await expect(acquire(session, 'a')).resolves.toMatchObject({ status: AcquireStatus.ACQUIRE_STATUS_RETRY });
     await expect(session.heartbeat(heartbeat('h'))).resolves.toMatchObject({
       status: HeartbeatStatus.HEARTBEAT_STATUS_RETRY,
     });

@@ -24,13 +24,24 @@ export interface SessionClientOptions {
   readonly answerTimeoutMs?: number;
 }
 
+/** `sentAt`: performance.now() when the call that was answered went out; a lease cannot have begun earlier. */
+export interface AcquireReply {
+  readonly response: workerV1.AcquireTaskLeaseResponse;
+  readonly sentAt: number;
+}
+
 interface Pending {
   readonly call: Call;
   readonly bytes: number;
-  readonly settle: (answer: Answer) => void;
+  readonly settle: (reply: Reply) => void;
   readonly refuse: (error: Error) => void;
   tries: number;
   sentAt: number;
+}
+
+interface Reply {
+  readonly answer: Answer;
+  readonly sentAt: number;
 }
 
 /** Well under the 8 MiB that a coordinator takes in one message; one report may be a little over 1 MiB. */
@@ -76,21 +87,22 @@ export class SessionClient {
     return this.active?.isAlive === true;
   }
 
-  async acquire(request: workerV1.AcquireTaskLeaseRequest): Promise<workerV1.AcquireTaskLeaseResponse> {
-    const answer = await this.call({ $case: 'acquire', value: request }, CALL_OVERHEAD_BYTES);
-    if (answer.$case === 'acquire') return answer.value;
+  async acquire(request: workerV1.AcquireTaskLeaseRequest): Promise<AcquireReply> {
+    const { answer, sentAt } = await this.call({ $case: 'acquire', value: request }, 0);
+    if (answer.$case === 'acquire') return { response: answer.value, sentAt };
     const status = workerV1.AcquireStatus.ACQUIRE_STATUS_RETRY;
-    return workerV1.AcquireTaskLeaseResponse.fromPartial({ status, taskId: request.taskId });
+    return { response: workerV1.AcquireTaskLeaseResponse.fromPartial({ status, taskId: request.taskId }), sentAt };
   }
 
   async heartbeat(request: workerV1.HeartbeatRequest): Promise<workerV1.HeartbeatResponse> {
-    const answer = await this.call({ $case: 'heartbeat', value: request }, request.progress?.length ?? 0);
+    const { answer } = await this.call({ $case: 'heartbeat', value: request }, request.progress?.length ?? 0);
     if (answer.$case === 'heartbeat') return answer.value;
     return { status: workerV1.HeartbeatStatus.HEARTBEAT_STATUS_RETRY, ttlMs: 0n, taskId: request.taskId };
   }
 
   async report(request: workerV1.ReportTaskResultRequest): Promise<workerV1.ReportTaskResultResponse> {
-    const answer = await this.call({ $case: 'report', value: request }, request.output.length + request.error.length);
+    const size = request.output.length + request.error.length;
+    const { answer } = await this.call({ $case: 'report', value: request }, size);
     if (answer.$case === 'report') return answer.value;
     throw new Error(`a report was answered with ${answer.$case}`);
   }
@@ -116,9 +128,9 @@ export class SessionClient {
     for (const client of this.clients.values()) client.close();
   }
 
-  private call(call: Call, payloadBytes: number): Promise<Answer> {
+  private call(call: Call, payloadBytes: number): Promise<Reply> {
     if (this.isClosed) return Promise.reject(new ApiError('unavailable', 'SESSION_CLOSED', 'the session is closed'));
-    return new Promise<Answer>((settle, refuse) => {
+    return new Promise<Reply>((settle, refuse) => {
       this.queue.push({ call, bytes: CALL_OVERHEAD_BYTES + payloadBytes, settle, refuse, tries: 0, sentAt: 0 });
       this.planFlush();
     });
@@ -211,13 +223,13 @@ export class SessionClient {
     const isRetryable =
       answer === undefined || isUnacknowledged || (answer.$case === 'error' && answer.value.retryable);
     if (!isRetryable) {
-      if (answer.$case !== 'error') return pending.settle(answer);
+      if (answer.$case !== 'error') return pending.settle({ answer, sentAt: pending.sentAt });
       const { code, message } = answer.value;
       return pending.refuse(fromGrpcError({ code, details: message }));
     }
     // S3. Acquires and heartbeats hear "not now" and ask again in their own time.
     if (pending.call.$case === 'report') this.repeatLater(pending);
-    else pending.settle(NOT_NOW);
+    else pending.settle(notNow(pending));
   }
 
   private repeatLater(pending: Pending): void {
@@ -262,7 +274,7 @@ export class SessionClient {
 
   private sendAgain(calls: readonly Pending[]): void {
     const again = calls.filter((pending) => pending.call.$case !== 'heartbeat');
-    for (const pending of calls) if (pending.call.$case === 'heartbeat') pending.settle(NOT_NOW);
+    for (const pending of calls) if (pending.call.$case === 'heartbeat') pending.settle(notNow(pending));
     this.queue = [...again, ...this.queue];
   }
 
@@ -303,8 +315,12 @@ export class SessionClient {
   }
 }
 
-/** Answers a call that could not be answered now. */
 const NOT_NOW: Answer = { $case: 'error', value: { code: GRPC.UNAVAILABLE, message: 'not now', retryable: true } };
+
+/** For a call that could not be answered now. */
+function notNow(pending: Pending): Reply {
+  return { answer: NOT_NOW, sentAt: pending.sentAt };
+}
 
 function isRefusal(code: number | undefined): boolean {
   return code === GRPC.UNAUTHENTICATED || code === GRPC.PERMISSION_DENIED || code === GRPC.UNIMPLEMENTED;
