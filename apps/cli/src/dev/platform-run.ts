@@ -28,6 +28,7 @@ export async function withPlatform({ layout, progress, use }: PlatformRun): Prom
   const self = ownIdentity();
   const lock = takeLock(layout.lockFile, self);
   if (lock.kind === 'held') throw new AlreadyUpError(lock.holder.pid);
+  outliveOutput();
   const stopRequested = stopSignal(progress);
   const supervisor = new PlatformSupervisor({ layout, self, progress, external: externalServers() });
   try {
@@ -40,6 +41,17 @@ export async function withPlatform({ layout, progress, use }: PlatformRun): Prom
     const stopped = await supervisor.stop();
     releaseLock(layout.lockFile, self);
     if (stopped) progress.say(`Stopped everything in ${((performance.now() - stopping) / 1000).toFixed(1)} s`);
+  }
+}
+
+/**
+ * A terminal that was closed, or a reader that has seen enough, must not end the supervisor in the middle: its
+ * processes would stay behind.
+ */
+function outliveOutput(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.removeAllListeners('error');
+    stream.on('error', () => undefined);
   }
 }
 

@@ -1,9 +1,17 @@
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { endProcess, identify, isRunning, readJson, type ProcessIdentity } from '@baton/local-stack';
+import {
+  endProcess,
+  identify,
+  isRunning,
+  readJson,
+  runningKafka,
+  runningPostgres,
+  type ProcessIdentity,
+} from '@baton/local-stack';
 import { openDatabases } from '../open-databases.js';
-import { RUN_FOLDER_VARIABLE, sharedServers } from '../run-folder.js';
+import { RUN_FOLDER_VARIABLE } from '../run-folder.js';
 
 const PREFIX = 'baton-test-';
 const OWNER_FILE = 'owner.json';
@@ -38,9 +46,12 @@ async function sweepAbandonedRuns(): Promise<void> {
   }
 }
 
+/** Ends every server whose data is in this folder, also one that was still starting when its run ended. */
 async function removeRun(folder: string): Promise<void> {
-  await Promise.all(
-    sharedServers(folder).map((server) => endProcess(server.process, { signal: 'SIGTERM', graceMs: 2000 })),
-  );
-  if (existsSync(folder)) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  const servers = readdirSync(folder)
+    .map((name) => join(folder, name))
+    .flatMap((dataDir) => [runningPostgres(dataDir), runningKafka(dataDir)])
+    .filter((server) => server !== undefined);
+  await Promise.all(servers.map((server) => endProcess(server, { signal: 'SIGTERM', graceMs: 2000 })));
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }
