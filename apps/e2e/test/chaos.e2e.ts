@@ -24,7 +24,7 @@ describe('order runs while processes are killed', () => {
     });
     rest = new Rest(platform.gatewayUrl);
     await rest.publishExample();
-  }, 120_000);
+  }, 240_000);
 
   afterAll(async () => {
     await platform?.stop();

@@ -18,7 +18,7 @@ describe('order fulfilment on a platform of real parts', () => {
     rest = new Rest(platform.gatewayUrl);
     await rest.publishExample();
     for (const run of demoRuns()) runIds.set(run.name, await rest.startOrder(run.input));
-  }, 120_000);
+  }, 240_000);
 
   afterAll(async () => {
     await platform?.stop();
