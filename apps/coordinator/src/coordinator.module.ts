@@ -4,6 +4,7 @@ import { createEngine, type EngineApi } from '@baton/engine';
 import { createPostgresStore } from '@baton/storage-postgres';
 import { createHash, randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
+import { countCalls } from './engine/count-calls.js';
 import { engineHooks } from './engine/engine-hooks.js';
 import { SchemaValidator } from './engine/schema-validator.js';
 import { InternalController } from './internal/internal.controller.js';
@@ -23,11 +24,12 @@ export class CoordinatorModule {
     const checks = new DatabaseChecks(platform.config.databaseUrl, platform.logger);
     checks.register(platform.readiness);
     await checks.makePartitions();
-    const engine = openEngine(platform);
+    const { engine, inFlight } = countCalls(openEngine(platform));
     const calls = new WorkerCalls(engine, randomUUID);
     const sessions = new Sessions(calls, platform.logger);
     const waits = new ResultWaits();
     stopInOrder(platform, { sessions, waits, checks });
+    platform.metrics.gauge({ name: 'engine_calls_in_flight', help: 'Calls that wait for a commit', collect: inFlight });
     platform.metrics.gauge({ name: 'worker_sessions', help: 'Open worker streams', collect: () => sessions.count });
     return {
       module: CoordinatorModule,

@@ -7,6 +7,9 @@ interface Kill {
   readonly inFlight: number;
 }
 
+/** What a service has taken in and not yet finished, by its own gauge. */
+const IN_FLIGHT_GAUGES = new Set(['baton_engine_calls_in_flight', 'baton_outbox_rows_under_way', 'baton_timer_due_backlog']);
+
 /** Kills processes that have work in their hands, and starts them again. */
 export class ChaosMonkey {
   private readonly kills: Kill[] = [];
@@ -52,8 +55,11 @@ export class ChaosMonkey {
     if (!service.running) return 0;
     if (service.spec.adminPort === undefined) return this.leasesOf(service);
     const answer = await fetch(`http://127.0.0.1:${service.spec.adminPort}/metrics`).catch(() => undefined);
-    const line = /^baton_in_flight(?:\{[^}]*\})? ([\d.e+]+)$/m.exec((await answer?.text()) ?? '');
-    return line === null ? 0 : Number(line[1]);
+    const text = (await answer?.text()) ?? '';
+    return text.split('\n').reduce((sum, line) => {
+      const [, name, value] = /^(\w+)(?:\{[^}]*\})? ([\d.e+]+)$/.exec(line) ?? [];
+      return name !== undefined && IN_FLIGHT_GAUGES.has(name) ? sum + Number(value) : sum;
+    }, 0);
   }
 
   private leasesOf(service: ServiceProcess): Promise<number> {
