@@ -21,7 +21,10 @@ export interface Session {
 
 export function clientCommand(parent: Command, usage: string, description: string): Command {
   const command = parent.command(usage).description(description);
-  return withFormat(command).option('--url <url>', `the gateway; else BATON_URL, else the one of "baton up" (${defaultUrl})`);
+  return withFormat(command).option(
+    '--url <url>',
+    `the gateway; else BATON_URL, else the one of "baton up" (${defaultUrl})`,
+  );
 }
 
 export function openSession(options: ClientOptions, screen: Screen): Session {
