@@ -84,7 +84,8 @@ export class Database {
       },
     };
     this.pool = new Pool(config);
-    this.pool.on('error', report);
+    // The pool repeats the errors of idle connections; unheard they would end the process.
+    this.pool.on('error', () => undefined);
     this.pool.on('connect', (client) => client.on('error', report));
   }
 
