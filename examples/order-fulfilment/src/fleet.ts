@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { createWorker, type TaskHandler, type Worker, type WorkerLogger } from '@baton/worker';
 import { handlers, queues } from './handlers.js';
 import { Ledger } from './ledger.js';
@@ -9,6 +10,8 @@ export interface FleetSettings {
   readonly apiKey: string | undefined;
   readonly ledgerUrl: string | undefined;
   readonly concurrency: number;
+  /** Lets every step take this long, so that there is something to watch, or to kill. */
+  readonly stepMs: number;
 }
 
 export interface Fleet {
@@ -28,7 +31,7 @@ export function createFleet(settings: FleetSettings, logger: WorkerLogger): Flee
     namespace: settings.namespace,
     ...(settings.apiKey !== undefined && { apiKey: settings.apiKey }),
     queues,
-    handlers: ledger === undefined ? handlers : recorded(ledger),
+    handlers: wrapped(settings.stepMs, ledger),
     concurrency: settings.concurrency,
     logger,
   });
@@ -45,6 +48,12 @@ export function createFleet(settings: FleetSettings, logger: WorkerLogger): Flee
   };
 }
 
-function recorded(ledger: Ledger): Readonly<Record<string, TaskHandler>> {
-  return Object.fromEntries(Object.entries(handlers).map(([name, handler]) => [name, ledger.record(handler)]));
+function wrapped(stepMs: number, ledger: Ledger | undefined): Readonly<Record<string, TaskHandler>> {
+  const paced = (handler: TaskHandler): TaskHandler =>
+    stepMs === 0 ? handler : async (context) => (await setTimeout(stepMs), handler(context));
+  const entries = Object.entries(handlers).map(([name, handler]) => [
+    name,
+    ledger === undefined ? paced(handler) : ledger.record(paced(handler)),
+  ]);
+  return Object.fromEntries(entries) as Record<string, TaskHandler>;
 }

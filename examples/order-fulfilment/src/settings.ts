@@ -11,7 +11,8 @@ export function readSettings(env: Environment): FleetSettings {
     namespace: read(env, 'BATON_NAMESPACE') ?? 'default',
     apiKey: read(env, 'BATON_API_KEY'),
     ledgerUrl: read(env, 'BATON_LEDGER_URL'),
-    concurrency: concurrency(read(env, 'BATON_WORKER_CONCURRENCY')),
+    concurrency: wholeNumber(read(env, 'BATON_WORKER_CONCURRENCY'), 'BATON_WORKER_CONCURRENCY', 1) ?? 20,
+    stepMs: wholeNumber(read(env, 'BATON_STEP_MS'), 'BATON_STEP_MS', 0) ?? 0,
   };
 }
 
@@ -29,10 +30,9 @@ function list(env: Environment, name: string, fallback: string): readonly string
     .filter((part) => part !== '');
 }
 
-function concurrency(text: string | undefined): number {
-  if (text === undefined) return 20;
+function wholeNumber(text: string | undefined, name: string, least: number): number | undefined {
+  if (text === undefined) return undefined;
   const value = Number(text);
-  if (!Number.isInteger(value) || value < 1)
-    throw new Error(`BATON_WORKER_CONCURRENCY must be a whole number: ${text}`);
+  if (!Number.isInteger(value) || value < least) throw new Error(`${name} must be a whole number >= ${least}: ${text}`);
   return value;
 }
