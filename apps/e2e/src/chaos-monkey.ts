@@ -8,7 +8,11 @@ interface Kill {
 }
 
 /** What a service has taken in and not yet finished, by its own gauge. */
-const IN_FLIGHT_GAUGES = new Set(['baton_engine_calls_in_flight', 'baton_outbox_rows_under_way', 'baton_timer_due_backlog']);
+const IN_FLIGHT_GAUGES = new Set([
+  'baton_engine_calls_in_flight',
+  'baton_outbox_rows_under_way',
+  'baton_timer_due_backlog',
+]);
 
 /** Kills processes that have work in their hands, and starts them again. */
 export class ChaosMonkey {
