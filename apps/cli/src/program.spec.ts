@@ -30,6 +30,8 @@ let folder: string;
 beforeAll(async () => {
   gateway = await StubGateway.start();
   folder = mkdtempSync(join(tmpdir(), 'baton-cli-'));
+  // A platform that is up on this machine is none of these tests' business.
+  process.env['BATON_HOME'] = folder;
 });
 
 afterAll(async () => {

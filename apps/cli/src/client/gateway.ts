@@ -81,16 +81,19 @@ export class Gateway {
     }
     const message = `${code}: ${problem?.detail ?? problem?.title ?? `status ${status}`}`;
     if (notThere.has(status)) return unreachable(message);
-    const issues = problem?.errors ?? [];
-    return failed(
-      message,
-      issues.map((issue) => `${issue.pointer === '' ? '/' : issue.pointer}: ${issue.message} (${issue.code})`),
-    );
+    return failed(message, issueLines(problem?.errors ?? [], message));
   }
 
   private notOurs(status: number): never {
     throw failed(`${this.base} answered ${status} with something that is not JSON: is it a Baton gateway?`);
   }
+}
+
+/** One finding is often the message itself. */
+function issueLines(issues: NonNullable<Problem['errors']>, message: string): string[] {
+  return issues
+    .filter((issue) => issues.length > 1 || !message.includes(issue.message))
+    .map(({ pointer, message: what, code }) => `${pointer === '' ? '/' : pointer}: ${what} (${code})`);
 }
 
 function parse<T>(text: string): T | undefined {

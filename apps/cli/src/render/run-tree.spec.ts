@@ -136,7 +136,9 @@ describe('the tree of a run', () => {
       at: at(seq),
     });
     const lines = renderRunTree({ run: run(), tasks: [], history: [entry(1), entry(2)] }, { now: start, recent: 1 });
-    expect(lines.slice(1)).toEqual(['   2  2026-01-01T00:00:00.002Z  node.failed           a  (undo)  attempt 2  X']);
+    expect(lines.slice(1)).toEqual([
+      '   2  2026-01-01T00:00:00.002Z  node.failed               a  (undo)  attempt 2  X',
+    ]);
   });
 
   it('cuts long lines, without counting colours', () => {

@@ -115,7 +115,7 @@ class Pen {
   entry(entry: HistoryEntryView): string {
     const parts = [
       `${String(entry.seq).padStart(4)}  ${entry.at}`,
-      entry.kind.padEnd(20),
+      entry.kind.padEnd(24),
       entry.nodeId === null ? '' : entry.nodeId,
       entry.taskKind === 'compensate' ? '(undo)' : '',
       entry.attempt === null ? '' : `attempt ${entry.attempt}`,
