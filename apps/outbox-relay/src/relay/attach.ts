@@ -96,6 +96,8 @@ async function attempt(options: AttachOptions): Promise<Attachment | null> {
     throw new Error(`slot ${options.slot} belongs to another database or plugin; drop it or configure another name`);
   }
   const connection = await ReplicationConnection.open(options.replication);
+  // The creation of a slot waits for running transactions, however long they run.
+  options.guard.signal.addEventListener('abort', () => connection.destroy(), { once: true });
   try {
     const identity = await connection.identify();
     const prepared =

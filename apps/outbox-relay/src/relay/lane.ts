@@ -22,6 +22,8 @@ export interface LaneContext {
   readonly layout: TopicLayout;
   readonly guard: Guard;
   readonly hooks: LaneHooks;
+  /** How many partitions of a topic are used, given how many it has now. */
+  partitions(topic: string, present: number): number;
   /** Durable, in its own committed transaction, when it resolves. */
   bury(entry: Entry, reason: DeadReason): Promise<void>;
   /** Anything but SessionOver that a lane did not expect: ends the session. */
@@ -141,7 +143,16 @@ export class Lane {
         await this.context.producer.ensureTopic(this.topic, this.context.layout).catch(() => undefined);
         return false;
       case 'retry':
+        if (error.code === 'ACK_MISMATCH') await this.checkPartition();
         return false;
+    }
+  }
+
+  /** A topic that was made again with fewer partitions will never acknowledge: the routes have to be found again. */
+  private async checkPartition(): Promise<void> {
+    const found = await this.context.producer.metadata(this.topic).catch(() => null);
+    if (found !== null && found.partitions <= this.partition) {
+      throw new Error(`topic ${this.topic} has lost its partition ${this.partition}`);
     }
   }
 

@@ -36,6 +36,7 @@ export interface RelayStatus {
 const APPLICATION_NAME = 'baton-outbox-relay';
 const FIRST_BACKOFF_MS = 50;
 const MAX_BACKOFF_MS = 1000;
+const REPEAT_LOG_MS = 30_000;
 /** A session that lasted this long was no failure to start. */
 const SETTLED_MS = 5000;
 /** With rows that wait and no success for this long, the relay says that it is not ready (B108). */
@@ -50,6 +51,8 @@ export class OutboxRelay {
   private stopped: Promise<void> | null = null;
   private phase: Phase = 'starting';
   private detail: string | null = null;
+  private lastLoss = { message: '', at: 0 };
+  private readonly pinned = new Map<string, number>();
   private lastConfirmed: { readonly systemId: string; readonly lsn: Lsn } | null = null;
 
   constructor(private readonly options: RelayOptions) {
@@ -109,17 +112,26 @@ export class OutboxRelay {
       try {
         await this.runSession();
       } catch (error) {
-        this.options.metrics.sessionFailed();
-        const message = error instanceof Error ? error.message : String(error);
-        const code: unknown = (error as { readonly code?: unknown }).code;
-        this.enter('reconnecting', message);
-        this.options.log.warn('the relay lost its stream, beginning again', { code, error: message });
+        this.lost(error);
       }
       if (signal.aborted) return;
       if (performance.now() - startedAt > SETTLED_MS) backoffMs = FIRST_BACKOFF_MS;
       await sleep(backoffMs * (0.5 + Math.random()), undefined, { signal }).catch(() => undefined);
       backoffMs = Math.min(backoffMs * 2, MAX_BACKOFF_MS);
     }
+  }
+
+  private lost(error: unknown): void {
+    const { metrics, log } = this.options;
+    metrics.sessionFailed();
+    const message = error instanceof Error ? error.message : String(error);
+    const code: unknown = (error as { readonly code?: unknown }).code;
+    this.enter('reconnecting', message);
+    // A server that is away says the same each second.
+    const now = performance.now();
+    if (message === this.lastLoss.message && now - this.lastLoss.at < REPEAT_LOG_MS) return;
+    this.lastLoss = { message, at: now };
+    log.warn('the relay lost its stream, beginning again', { code, error: message });
   }
 
   private async runSession(): Promise<void> {
@@ -142,6 +154,7 @@ export class OutboxRelay {
       log: options.log,
       lastConfirmed: this.lastConfirmed,
       phase: (phase, detail) => this.enter(phase, detail ?? null),
+      partitions: (topic, present) => this.pin(topic, present),
     });
     this.session = session;
     try {
@@ -150,6 +163,20 @@ export class OutboxRelay {
       this.lastConfirmed = session.lastConfirmed ?? this.lastConfirmed;
       this.session = null;
     }
+  }
+
+  /**
+   * The number of partitions decides the lane of a key. More of them later are not used by this process: messages of
+   * one run would be in two partitions, and nothing would order them.
+   */
+  private pin(topic: string, present: number): number {
+    const known = this.pinned.get(topic);
+    if (known !== undefined && known !== present) {
+      this.options.log.warn('the number of partitions of a topic has changed', { topic, used: known, present });
+    }
+    if (known !== undefined && known <= present) return known;
+    this.pinned.set(topic, present);
+    return present;
   }
 
   private enter(phase: Phase, detail: string | null): void {

@@ -26,6 +26,7 @@ class Bench {
       producer,
       layout: { partitions: 1, replicationFactor: 1 },
       guard,
+      partitions: (_topic, present) => present,
       hooks: { published: () => undefined, retried: () => undefined, died: () => undefined },
       bury: (entry, reason) => {
         this.dead.push({ id: entry.row.id, reason });

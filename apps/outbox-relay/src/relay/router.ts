@@ -4,8 +4,8 @@ import { Patience, SessionOver } from './patience.js';
 import type { Entry } from './publishing.js';
 
 /*
- * Owns: which lane a row goes to. The partition is computed here, from the number of partitions seen when the topic
- * was first used; that number is kept for the life of the session, so that a key never changes its lane.
+ * Owns: which lane a row goes to. The partition is computed here, from a number of partitions that does not grow while
+ * the process lives, so that a key does not change its lane when somebody adds partitions.
  */
 
 type Route =
@@ -52,7 +52,8 @@ export class Router {
     for (;;) {
       guard.check();
       try {
-        return (await producer.ensureTopic(topic, layout)).partitions;
+        const { partitions } = await producer.ensureTopic(topic, layout);
+        return this.context.partitions(topic, partitions);
       } catch (error) {
         if (!(error instanceof BusError)) throw error;
         hooks.retried(topic, error.code);

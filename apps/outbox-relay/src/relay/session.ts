@@ -31,6 +31,7 @@ export interface SessionOptions {
   readonly log: BusLog;
   readonly lastConfirmed: { readonly systemId: string; readonly lsn: Lsn } | null;
   phase(phase: Phase, detail?: string): void;
+  partitions(topic: string, present: number): number;
 }
 
 /** What can be seen of a session while it streams. */
@@ -69,6 +70,7 @@ export class RelaySession {
         retried: (_topic, code) => metrics.retried(code),
         died: (_topic, reason) => metrics.died(reason),
       },
+      partitions: (topic, present) => options.partitions(topic, present),
       bury: (entry, reason) => this.bury(entry, reason),
       failed: (error) => this.guard.fail(error instanceof Error ? error : new Error(String(error))),
     });
