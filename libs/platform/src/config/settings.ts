@@ -49,7 +49,7 @@ export function loadConfig<S extends Settings>(settings: S, env: Environment): L
     }
     const parsed = entry.schema.safeParse(raw.text);
     if (parsed.success) config[key] = parsed.data;
-    else problems.push(...parsed.error.issues.map((issue) => explain(entry, raw.text, issue.message)));
+    else problems.push(explain(entry, raw.text, parsed.error.issues[0]?.message ?? 'is not valid'));
   }
   return problems.length > 0 ? { ok: false, problems } : { ok: true, config: config as ConfigOf<S> };
 }
