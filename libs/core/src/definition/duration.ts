@@ -11,7 +11,8 @@ const MINUTE_MS = 60_000;
 const SECOND_MS = 1_000;
 
 const WEEKS = /^P(\d+)W$/;
-const DAYS_AND_TIME = /^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,3}))?S)?)?$/;
+/** A part at least, and one after the T if there is one. */
+const DAYS_AND_TIME = /^P(?=\d|T\d)(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,3}))?S)?)?$/;
 
 /**
  * An ISO 8601 duration as milliseconds: weeks, or days, hours, minutes and seconds (up to three decimals).
@@ -21,8 +22,7 @@ export function parseDuration(text: string): DurationParse {
   const weeks = WEEKS.exec(text);
   if (weeks !== null) return inRange(Number(weeks[1]) * WEEK_MS);
   const parts = DAYS_AND_TIME.exec(text);
-  if (parts === null || text.endsWith('P') || text.endsWith('T'))
-    return { ok: false, code: 'BAD_DURATION', message: hint(text) };
+  if (parts === null) return { ok: false, code: 'BAD_DURATION', message: hint(text) };
   const [, days, hours, minutes, seconds, fraction] = parts;
   return inRange(
     Number(days ?? 0) * DAY_MS +

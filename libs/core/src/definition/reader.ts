@@ -170,18 +170,14 @@ export class ObjectReader {
   template(key: string): Template | undefined {
     const node = this.node(key);
     if (node === undefined) return undefined;
-    const at = jsonPointer(this.pathOf(key));
     const compiled = this.context.templates.compile(this.context.text.slice(node.start, node.end));
-    if (!compiled.ok) {
-      for (const issue of compiled.issues) {
-        this.context.issues.add('error', issue.code, at + issue.pointer, issue.message);
-      }
-      return undefined;
+    const [severity, findings] = compiled.ok
+      ? (['warning', compiled.warnings] as const)
+      : (['error', compiled.issues] as const);
+    for (const { code, pointer, message } of findings) {
+      this.context.issues.add(severity, code, jsonPointer(this.pathOf(key)) + pointer, message);
     }
-    for (const issue of compiled.warnings) {
-      this.context.issues.add('warning', issue.code, at + issue.pointer, issue.message);
-    }
-    return compiled.template;
+    return compiled.ok ? compiled.template : undefined;
   }
 
   /** Last of all: what was never asked for does not exist. */

@@ -1,15 +1,18 @@
 import { endForward } from './end-forward.js';
 import type { RunCancelled } from './events.js';
+import { cleanText } from './failures.js';
 import type { Failure } from './state.js';
 import { APPLIED, refused, type Outcome, type Transition } from './transition.js';
+
+const MAX_REASON_LENGTH = 1_000;
 
 /** Ends the run on request; what was done is undone first (R19). */
 export function onRunCancelled(t: Transition, event: RunCancelled): Outcome {
   const { status, cause } = t.state;
   switch (status) {
     case 'RUNNING': {
-      const failure: Failure = { code: 'CANCELLED', message: event.reason };
-      t.journal('run.cancel_requested', { detail: event.reason });
+      const failure: Failure = { code: 'CANCELLED', message: cleanText(event.reason, MAX_REASON_LENGTH) };
+      t.journal('run.cancel_requested', { detail: failure.message });
       endForward(t, { cause: 'cancel', failure, undo: true });
       return APPLIED;
     }

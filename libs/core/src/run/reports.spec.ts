@@ -136,6 +136,18 @@ describe('a failed attempt', () => {
     expect(run.task('a')).toMatchObject({ attempt: 3, unknownOutcome: true });
   });
 
+  it('B67: is never refused for the text of its failure', () => {
+    const run = twoSteps();
+    const { taskId } = run.task('a');
+    const failure = { code: '', message: `a\u0000b\ud800${'x'.repeat(1_000_000)}` };
+    const report = { type: 'NodeFailed', taskId, nodeId: 'a', attempt: 1, retryable: false } as const;
+    run.handle({ ...report, failure, reportHash: 'h' });
+    expect(run.task('a').failure).toMatchObject({
+      code: 'TASK_FAILED',
+      message: expect.stringMatching(/^a\ufffdb\ufffdx{3996}$/),
+    });
+  });
+
   it('B24: after a cancel is not tried again', () => {
     const run = twoSteps();
     run.cancel();

@@ -2,6 +2,7 @@ import { goOnBelow, conclude } from './conclude.js';
 import { dispatchAgain, endAttempt, type AttemptEnd } from './attempts.js';
 import type { ReportOutcome } from './decide-types.js';
 import type { NodeCompleted, NodeFailed, TaskDeferred, TaskReleased } from './events.js';
+import { cleanFailure } from './failures.js';
 import { MAX_DURATION_MS, MAX_LOSSES } from './policy.js';
 import type { Failure, TaskState } from './state.js';
 import type { Outcome, Transition } from './transition.js';
@@ -19,11 +20,15 @@ export function onReport(t: Transition, event: Report): Outcome {
   if (attempt > task.attempt) return stale('STALE', `attempt ${attempt} has not been handed out`);
   if (task.status !== 'SCHEDULED') return closedAttempt(task, event);
   if (task.cutOff) {
-    reportInCutOff(t, task, event);
+    reportInCutOff(t, task, cleaned(event));
     return { kind: 'applied', report: 'APPLIED_CANCELLED' };
   }
-  applyReport(t, task, event);
+  applyReport(t, task, cleaned(event));
   return { kind: 'applied', report: 'APPLIED' };
+}
+
+function cleaned(event: Report): Report {
+  return event.type === 'NodeFailed' ? { ...event, failure: cleanFailure(event.failure, event.nodeId) } : event;
 }
 
 function stale(report: ReportOutcome, reason: string): Outcome {

@@ -117,7 +117,7 @@ export class Transition {
       taskKind: task?.kind ?? null,
       attempt: task !== undefined && task.attempt > 0 ? task.attempt : null,
       code: about.code ?? null,
-      detail: about.detail?.slice(0, MAX_DETAIL_LENGTH) ?? null,
+      detail: about.detail?.slice(0, MAX_DETAIL_LENGTH).toWellFormed() ?? null,
     });
   }
 

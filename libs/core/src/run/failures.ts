@@ -1,0 +1,20 @@
+import type { Failure } from './state.js';
+
+const MAX_CODE_LENGTH = 128;
+const MAX_MESSAGE_LENGTH = 4_000;
+
+/**
+ * A worker's words made storable: bounded, without NUL and lone surrogates. A failure is never refused for its text:
+ * the report would come again for ever (B67).
+ */
+export function cleanFailure(failure: Failure, nodeId: string): Failure {
+  return {
+    code: cleanText(failure.code, MAX_CODE_LENGTH) || 'TASK_FAILED',
+    message: cleanText(failure.message, MAX_MESSAGE_LENGTH),
+    nodeId,
+  };
+}
+
+export function cleanText(text: string, maxLength: number): string {
+  return text.slice(0, maxLength).replaceAll('\u0000', '\ufffd').toWellFormed();
+}
