@@ -185,12 +185,14 @@ describe('run commands', () => {
     expect(await against('run', 'cancel', runId, '--reason', 'no need', '--request-id', 'r')).toBe(0);
     expect(await against('run', 'retry', runId, '--from', 'ship', '--version', 'deployed', '--input', payload)).toBe(0);
     expect(await against('run', 'retry-compensation', runId)).toBe(0);
-    expect(await against('run', 'signal', runId, 'paid/late', '--payload', payload, '--expires-in', '5m')).toBe(0);
+    expect(
+      await against('run', 'signal', runId, 'paid/late', '--payload', payload, '--expires-in', '5m', '--id', 's1'),
+    ).toBe(0);
     expect(gateway.seen.map(({ path, body }) => [path, body])).toEqual([
       [`/v1/runs/${runId}/cancel`, '{"reason":"no need","requestId":"r"}'],
       [`/v1/runs/${runId}/retry`, `{"fromNodeId":"ship","definitionVersion":"deployed","input":${payload}}`],
       [`/v1/runs/${runId}/retry-compensation`, '{}'],
-      [`/v1/runs/${runId}/signals/paid%2Flate`, `{"payload":${payload},"expiresInMs":300000}`],
+      [`/v1/runs/${runId}/signals/paid%2Flate`, `{"payload":${payload},"signalId":"s1","expiresInMs":300000}`],
     ]);
     expect(screen.printed).toBe(
       `run ${runId}: COMPENSATING\nrun ${runId}: RUNNING, epoch 2 (asked for before)\n` +

@@ -33,7 +33,7 @@ interface RetryOptions extends CommandOptions {
 
 interface SignalOptions extends ClientOptions {
   readonly payload?: string;
-  readonly signalId?: string;
+  readonly id?: string;
   readonly expiresIn?: number;
 }
 
@@ -102,7 +102,7 @@ function registerRetryCompensation(run: Command, screen: Screen): void {
 function registerSignal(run: Command, screen: Screen): void {
   clientCommand(run, 'signal <run> <name>', 'send a signal to a run')
     .option('--payload <json>', 'what it carries: JSON, @file, or - for standard input')
-    .option('--signal-id <id>', 'the same id is taken once')
+    .option('--id <id>', 'the same id is taken once')
     .option('--expires-in <duration>', 'forget it when no wait has taken it by then (30s, 5m, 2h)', parseDuration)
     .action(async (runId: string, name: string, options: SignalOptions) => {
       const session = openSession(options, screen);
@@ -112,7 +112,7 @@ function registerSignal(run: Command, screen: Screen): void {
         path: `/v1/runs/${segment(runId)}/signals/${segment(name)}`,
         body: jsonBody({
           payload: rawJson(payload),
-          signalId: options.signalId,
+          signalId: options.id,
           expiresInMs: options.expiresIn,
         }),
       });
