@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { getEventListeners } from 'node:events';
 import { eventually, kafkaBrokers } from '@baton/testkit';
 import type { BusConsumer, BusConsumerOptions, ConsumedBatch, ConsumedMessage } from './consumer-port.js';
 import { createBusConsumer } from './consumer.js';
@@ -75,6 +76,18 @@ describe('A consumer of a group', () => {
     await write(topic, ['3']);
     await eventually(() => seen.length === 4);
     expect(seen).toEqual(numbers(0, 4));
+  });
+
+  it('leaves no listeners behind, however many batches come', async () => {
+    const topic = await topicWith(['first']);
+    const batches: ConsumedBatch[] = [];
+    const keep = (batch: ConsumedBatch) => Promise.resolve(void batches.push(batch));
+    await consume(topic, keep).start();
+    for (let count = 1; count <= 12; count += 1) {
+      await eventually(() => batches.length >= count);
+      await write(topic, [String(count)]);
+    }
+    await eventually(() => getEventListeners(batches[0]?.signal as AbortSignal, 'abort').length === 0);
   });
 
   it('commits the contiguous prefix of what is done, and no more', async () => {
@@ -163,7 +176,7 @@ describe('A consumer of a group', () => {
     const joinedAfter = performance.now();
     await consume(topic, () => Promise.resolve(), { groupId }).start();
     expect(performance.now() - joinedAfter).toBeLessThan(6000);
-    expect(held[0]?.signal.aborted).toBe(true);
+    await eventually(() => held[0]?.signal.aborted);
   });
 
   it('pauses and resumes one partition', async () => {

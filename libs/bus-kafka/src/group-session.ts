@@ -199,16 +199,9 @@ export class GroupSession {
         return 'refused' as const;
       },
     );
-    const laneEnded = new Promise<'ended'>((resolve) => {
-      if (lane.signal.aborted) resolve('ended');
-      lane.signal.addEventListener('abort', () => resolve('ended'), { once: true });
-    });
     const beatEveryMs = Math.floor((this.options.sessionTimeoutMs ?? 10_000) / 8);
     for (;;) {
-      const timer = new AbortController();
-      const tick = sleep(beatEveryMs, 'tick' as const, { signal: timer.signal }).catch(() => 'tick' as const);
-      const first = await Promise.race([outcome, laneEnded, tick]);
-      timer.abort();
+      const first = await firstOf(outcome, lane.signal, beatEveryMs);
       if (first === 'taken') return true;
       if (first === 'ended') return false;
       if (first === 'refused') await sleep(REDELIVER_AFTER_MS);
@@ -272,4 +265,20 @@ export class GroupSession {
     this.client.destroySockets();
     await this.consumer.disconnect().catch(() => undefined);
   }
+}
+
+/** What comes first. Leaves no timer and no listener behind: a lane lives as long as its assignment. */
+function firstOf<T extends string>(outcome: Promise<T>, ended: AbortSignal, ms: number): Promise<T | 'ended' | 'tick'> {
+  return new Promise((resolve) => {
+    const settle = (first: T | 'ended' | 'tick'): void => {
+      clearTimeout(timer);
+      ended.removeEventListener('abort', onEnd);
+      resolve(first);
+    };
+    const onEnd = (): void => settle('ended');
+    const timer = setTimeout(() => settle('tick'), ms);
+    ended.addEventListener('abort', onEnd, { once: true });
+    if (ended.aborted) onEnd();
+    void outcome.then(settle);
+  });
 }
