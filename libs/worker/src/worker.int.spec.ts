@@ -42,7 +42,11 @@ describe('a worker on a real broker', () => {
 
   async function send(topic: string, values: (Buffer | null)[], type = 'task.dispatched'): Promise<void> {
     const producer = createLaneProducer({ brokers, clientId: 'test' });
-    const { partitions } = await producer.ensureTopic(topic, { partitions: 1, replicationFactor: 1 });
+    // A topic that was made a moment ago may not be hosted yet.
+    const { partitions } = await eventually(
+      () => producer.ensureTopic(topic, { partitions: 1, replicationFactor: 1 }).catch(() => undefined),
+      { what: 'the topic' },
+    );
     const messages = values.map((value) => ({ key: 'run', value, headers: { type, id: randomUUID() } }));
     await producer.sendLane(topic, partitionFor('run', partitions), messages);
     await producer.close();

@@ -5,7 +5,9 @@ import {
   type ConsumedMessage,
   type LaneProducer,
 } from '@baton/bus-kafka';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkerLogger } from '../logger.js';
+import { backoffMs } from '../timers.js';
 
 export interface DeadLetterOptions {
   readonly connection: BusConnection;
@@ -13,7 +15,7 @@ export interface DeadLetterOptions {
   readonly logger: WorkerLogger;
 }
 
-const TRIES = 5;
+const TRIES = 8;
 
 /**
  * Keeps messages that no worker can read in `baton.<namespace>.dead` (B106), so that the partition moves on and a
@@ -33,7 +35,9 @@ export class DeadLetters {
       try {
         return await this.send(message, reason);
       } catch (error) {
+        // A topic that was made a moment ago may not be hosted yet.
         failure = error;
+        await sleep(backoffMs(tried, 100, 2_000));
       }
     }
     const value = message.value?.toString('base64') ?? null;

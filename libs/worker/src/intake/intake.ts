@@ -157,8 +157,12 @@ export class Intake {
   private untilRoom(signal: AbortSignal): Promise<void> {
     if (this.hasRoom || this.isStopped || signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
-      signal.addEventListener('abort', () => resolve(), { once: true });
-      this.letGo.push(resolve);
+      const settle = () => {
+        signal.removeEventListener('abort', settle);
+        resolve();
+      };
+      signal.addEventListener('abort', settle);
+      this.letGo.push(settle);
     });
   }
 }
