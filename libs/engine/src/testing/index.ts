@@ -14,3 +14,4 @@ export {
   startOf,
   storeWithDefinitions,
 } from './engine-fixture.js';
+export { describeStore, type StoreUnderTest } from './store-suite.js';

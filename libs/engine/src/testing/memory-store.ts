@@ -222,8 +222,9 @@ export class MemoryStore implements Store {
     return { runs: rows.map(viewOf), nextCursor: null };
   }
 
-  async history(_namespace: string, runId: string, afterSeq: number, limit: number): Promise<readonly JournalView[]> {
+  async history(namespace: string, runId: string, afterSeq: number, limit: number): Promise<readonly JournalView[]> {
     await this.statement('history');
+    if (this.runs.get(runId)?.state.namespace !== namespace) return [];
     return (this.journal.get(runId) ?? []).filter((entry) => entry.seq > afterSeq).slice(0, limit);
   }
 

@@ -62,7 +62,7 @@ async function pushBack(item: DueItem, reason: string, deps: DueDeps): Promise<F
       await deps.store.pushWake(namespace, runId, item.taskId.toLowerCase());
     } else {
       const failures = await deps.store.pushTimer(namespace, runId, item.timerId.toLowerCase());
-      if (failures === deps.timerFailures) await deps.store.flagStuck({ namespace, runId }, `a timer fails: ${reason}`);
+      if (failures >= deps.timerFailures) await deps.store.flagStuck({ namespace, runId }, `a timer fails: ${reason}`);
     }
   } catch (error) {
     deps.onStoreError(error);

@@ -58,6 +58,8 @@ updated_runs AS (
     failure_message = w.failure_message,
     failure_node = w.failure_node,
     last_commit = :batchId::uuid,
+    -- R8: a decision on it has committed, so it is not stuck.
+    stuck_reason = NULL,
     ended_at = CASE WHEN w.terminal THEN coalesce(r.ended_at, c.now) END
   FROM clock c, wanted w
   WHERE (SELECT flags FROM held)[w.ord]
