@@ -31,7 +31,7 @@ export const relaySettings = {
   ),
   maxRows: countSetting(
     'BATON_RELAY_MAX_ROWS',
-    { min: 1, max: 10_000_000, fallback: 50_000 },
+    { min: 1, max: 10_000_000, fallback: 20_000 },
     'rows under way above which reading stops for a while',
   ),
   maxBytes: countSetting(

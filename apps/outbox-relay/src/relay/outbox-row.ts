@@ -13,7 +13,7 @@ export interface OutboxRow {
   readonly headers: string | null;
 }
 
-const ROW_OVERHEAD_BYTES = 400;
+const ROW_OVERHEAD_BYTES = 1000;
 
 /** What a row costs while it waits: the caps of L7 count this. */
 export const costOf = (row: OutboxRow): number => row.payload.length + ROW_OVERHEAD_BYTES;
