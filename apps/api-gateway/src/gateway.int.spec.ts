@@ -474,6 +474,13 @@ describe('the gateway', () => {
       expect(codes(await post('/v1/runs', { definitionId: 'orders' }))).toEqual(['/startNodeId X']);
     });
 
+    it('puts pointers into the input of a run below /input', async () => {
+      upstreams.on('startRun', () => {
+        throw new ApiError('invalid', 'INPUT_INVALID', 'm', [{ pointer: '/order_id', code: 'REQUIRED', message: 'm' }]);
+      });
+      expect(codes(await post('/v1/runs', { definitionId: 'orders' }))).toEqual(['/input/order_id REQUIRED']);
+    });
+
     it('repeats a call that was UNAVAILABLE once', async () => {
       let tries = 0;
       upstreams.on('getRun', () => {

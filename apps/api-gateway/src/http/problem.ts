@@ -120,11 +120,13 @@ function isErrorShape(error: unknown): error is ErrorShape {
   return typeof kind === 'string' && kind in statusOfKind && typeof code === 'string' && Array.isArray(details);
 }
 
-/** Pointers into a proto message become pointers into the JSON body: /definition_id is /definitionId. */
+/** Pointers of the services behind, as pointers into the JSON body that the caller sent. */
 function publicDetail(code: string, detail: ErrorDetail): ErrorDetail {
+  // Into the input of the run, which is a member of the body.
+  if (code === 'INPUT_INVALID') return { ...detail, pointer: `/input${detail.pointer}` };
+  if (code === 'STARTED_AT_OUT_OF_RANGE') return { ...detail, pointer: '/startedAt' };
   if (code !== 'INVALID_ARGUMENT') return detail;
-  return {
-    ...detail,
-    pointer: detail.pointer.replace(/(?<=[a-z0-9])_([a-z])/g, (_all, letter: string) => letter.toUpperCase()),
-  };
+  // Into a proto message: /definition_id is /definitionId.
+  const pointer = detail.pointer.replace(/(?<=[a-z0-9])_([a-z])/g, (_all, letter: string) => letter.toUpperCase());
+  return { ...detail, pointer };
 }

@@ -38,7 +38,8 @@ function serviceConfig(options: { readonly service: string; readonly retryUnavai
 }
 
 /** One target for all addresses: grpc-js resolves a list of IP addresses with the `ipv4:` scheme, names with `dns:`. */
-export function grpcTarget(addresses: readonly string[]): string {
+export function grpcTarget(given: readonly string[]): string {
+  const addresses = given.map((address) => address.replace(/^localhost:/i, '127.0.0.1:'));
   const allIpv4 = addresses.every((address) => /^\d{1,3}(\.\d{1,3}){3}:\d+$/.test(address));
   if (allIpv4) return `ipv4:${addresses.join(',')}`;
   const first = addresses[0];

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Server } from '@grpc/grpc-js';
 import { packageDefinitionOf, type ServiceMap } from './package-definition.js';
@@ -10,8 +11,10 @@ const PROTO_ROOT = join(__dirname, '..', '..', '..', '..', 'proto');
 export function addReflection(server: Server, services: readonly ServiceMap[]): void {
   const files = packageDefinitionOf(services).packages.map((name) => protoFileOf(name));
   if (!existsSync(PROTO_ROOT) || files.some((file) => !existsSync(join(PROTO_ROOT, file)))) return;
-  const loader = require('@grpc/proto-loader') as typeof import('@grpc/proto-loader');
-  const { ReflectionService } = require('@grpc/reflection') as typeof import('@grpc/reflection');
+  // Loaded here alone: production has no use for them.
+  const load = createRequire(__filename);
+  const loader = load('@grpc/proto-loader') as typeof import('@grpc/proto-loader');
+  const { ReflectionService } = load('@grpc/reflection') as typeof import('@grpc/reflection');
   new ReflectionService(loader.loadSync(files, { includeDirs: [PROTO_ROOT], keepCase: true })).addToServer(server);
 }
 

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
 /**
@@ -37,14 +38,15 @@ function startTelemetry(): void {
   // One span for each DNS look-up, socket and file is noise.
   process.env['OTEL_NODE_DISABLED_INSTRUMENTATIONS'] ??= 'dns,net,router,fs';
   const before = new Set(process.listeners('SIGTERM'));
-  require('@opentelemetry/auto-instrumentations-node/register');
+  const load = createRequire(__filename);
+  load('@opentelemetry/auto-instrumentations-node/register');
   // The SDK would stop at the first SIGTERM and miss the drain: its listener becomes the flush of our own order.
   const added = process.listeners('SIGTERM').filter((listener) => !before.has(listener));
   for (const listener of added) process.removeListener('SIGTERM', listener);
   (globalThis as { [FLUSH_KEY]?: Flush })[FLUSH_KEY] = async () => {
     await Promise.all(added.map((listener) => (listener as () => unknown)()));
   };
-  for (const name of ['express', 'kafkajs', '@grpc/grpc-js', 'pg']) require(name);
+  for (const name of ['express', 'kafkajs', '@grpc/grpc-js', 'pg']) load(name);
 }
 
 /** `@baton/coordinator` is `baton-coordinator` in traces. */
