@@ -61,8 +61,8 @@ export class CoordinatorUnderTest {
   }
 
   async stop(): Promise<boolean> {
-    for (const client of [this.workers, this.runs, this.internal]) client.close();
     const clean = await this.service.stop();
+    for (const client of [this.workers, this.runs, this.internal]) client.close();
     await this.database.drop();
     rmSync(this.keysFolder, { recursive: true, force: true });
     return clean;
