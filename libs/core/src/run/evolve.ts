@@ -30,6 +30,30 @@ export class RunDraft {
   apply(action: Action): void {
     switch (action.type) {
       case 'CreateTask':
+      case 'DispatchTask':
+      case 'ReplanUndo':
+      case 'CutOffTask':
+        this.applyToTask(action);
+        return;
+      case 'CompleteTask':
+      case 'FailTask':
+      case 'RetryTask':
+      case 'ResolveWait':
+      case 'CancelTasks':
+        this.endAttempts(action);
+        return;
+      case 'WakeTask':
+      case 'SetTimer':
+      case 'ClearTimers':
+        return; // rows outside the state (R9)
+      default:
+        this.applyToRun(action);
+    }
+  }
+
+  private applyToTask(action: Of<'CreateTask' | 'DispatchTask' | 'ReplanUndo' | 'CutOffTask'>): void {
+    switch (action.type) {
+      case 'CreateTask':
         this.rows.set(action.taskId, createdTask(action));
         return;
       case 'DispatchTask':
@@ -40,52 +64,6 @@ export class RunDraft {
           reportHash: null,
         });
         if (this.state.route === 'kafka') this.state.outboxSeq += 1;
-        return;
-      case 'CompleteTask':
-        this.patch(action.taskId, {
-          status: 'SUCCEEDED',
-          reportHash: action.reportHash,
-          settledSeq: action.settledSeq,
-          unknownOutcome: false, // R17: a later success makes the outcome known
-          cutOff: false,
-          failure: null,
-        });
-        return;
-      case 'FailTask':
-        this.patch(action.taskId, {
-          status: action.status,
-          failure: action.failure,
-          reportHash: action.reportHash,
-          unknownOutcome: action.unknownOutcome,
-          failures: action.failures,
-          losses: action.losses,
-          cutOff: false,
-        });
-        return;
-      case 'RetryTask':
-        this.patch(action.taskId, {
-          status: 'BACKOFF',
-          failure: action.failure,
-          reportHash: action.reportHash,
-          unknownOutcome: action.unknownOutcome,
-          failures: action.failures,
-          losses: action.losses,
-        });
-        return;
-      case 'ResolveWait':
-        this.patch(action.taskId, {
-          status: action.status,
-          failure: action.failure,
-          settledSeq: action.settledSeq,
-        });
-        return;
-      case 'CutOffTask':
-        this.patch(action.taskId, { cutOff: true });
-        return;
-      case 'CancelTasks':
-        for (const taskId of action.taskIds) {
-          this.patch(taskId, { status: 'CANCELLED', failure: action.reason, cutOff: false });
-        }
         return;
       case 'ReplanUndo':
         this.patch(action.taskId, {
@@ -98,12 +76,44 @@ export class RunDraft {
           failure: null,
         });
         return;
-      case 'WakeTask':
-      case 'SetTimer':
-      case 'ClearTimers':
-        return; // rows outside the state (R9)
-      default:
-        this.applyToRun(action);
+      case 'CutOffTask':
+        this.patch(action.taskId, { cutOff: true });
+        return;
+    }
+  }
+
+  private endAttempts(action: Of<'CompleteTask' | 'FailTask' | 'RetryTask' | 'ResolveWait' | 'CancelTasks'>): void {
+    switch (action.type) {
+      case 'CompleteTask':
+        this.patch(action.taskId, {
+          status: 'SUCCEEDED',
+          reportHash: action.reportHash,
+          settledSeq: action.settledSeq,
+          unknownOutcome: false, // R17: a later success makes the outcome known
+          cutOff: false,
+          failure: null,
+        });
+        return;
+      case 'FailTask':
+      case 'RetryTask':
+        this.patch(action.taskId, {
+          status: action.type === 'FailTask' ? action.status : 'BACKOFF',
+          failure: action.failure,
+          reportHash: action.reportHash,
+          unknownOutcome: action.unknownOutcome,
+          failures: action.failures,
+          losses: action.losses,
+          cutOff: false,
+        });
+        return;
+      case 'ResolveWait':
+        this.patch(action.taskId, { status: action.status, failure: action.failure, settledSeq: action.settledSeq });
+        return;
+      case 'CancelTasks':
+        for (const taskId of action.taskIds) {
+          this.patch(taskId, { status: 'CANCELLED', failure: action.reason, cutOff: false });
+        }
+        return;
     }
   }
 
@@ -153,10 +163,9 @@ export class RunDraft {
   }
 }
 
-type RunAction = Extract<
-  Action,
-  { type: 'BufferSignal' | 'ConsumeSignal' | 'BeginCompensation' | 'ReopenRun' | 'FinishRun' | 'Journal' }
->;
+type Of<T extends Action['type']> = Extract<Action, { readonly type: T }>;
+
+type RunAction = Of<'BufferSignal' | 'ConsumeSignal' | 'BeginCompensation' | 'ReopenRun' | 'FinishRun' | 'Journal'>;
 
 function createdTask(action: CreateTask): TaskState {
   return {

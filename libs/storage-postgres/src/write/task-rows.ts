@@ -46,6 +46,7 @@ const UPDATE = [
   'setOutput',
   'wake',
   'endsAttempt',
+  'restartsToClose',
 ] as const;
 
 export type TaskInserts = Columns<(typeof INSERT)[number]>;
@@ -80,6 +81,7 @@ export function pushTaskUpdate(target: TaskUpdates, ord: number, run: RunWrite, 
   target.setOutput.push(write.output !== undefined);
   target.wake.push(write.wake.kind);
   target.endsAttempt.push(endsAttempt(write.wake));
+  target.restartsToClose.push(write.wake.kind === 'dispatch' && write.wake.deadlines.restartScheduleToClose === true);
 }
 
 /** Does the row's lease end with this write (I9)? */

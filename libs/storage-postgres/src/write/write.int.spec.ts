@@ -250,6 +250,24 @@ describe.each(MAJORS)('the write statement on PostgreSQL %i', (major) => {
     ).toEqual(before);
   });
 
+  it('counts schedule-to-close anew for an undo that is tried again', async () => {
+    const [run] = await startRuns(fixture.store, 1, {
+      wake: { kind: 'dispatch', deadlines: { ...DEADLINES, scheduleToCloseMs: 1_000 }, lease: null },
+    });
+    const deadlines = { ...DEADLINES, scheduleToCloseMs: 60_000, restartScheduleToClose: true } as const;
+    const again = { fence: { attempt: 1 }, wake: { kind: 'dispatch', deadlines, lease: null } } as const;
+    await fixture.store.write({
+      batchId: randomUUID(),
+      runs: [runWrite(run!.runId, 1, { tasks: [changedTask({ ...run!.task, attempt: 2 }, again)] })],
+    });
+    const [row] = await fixture.query(
+      `SELECT schedule_to_close_at - dispatched_at = interval '60 seconds' AS anew, wake_at > dispatched_at + interval '1 second' AS later
+       FROM baton.task_instances WHERE task_id = $1`,
+      [run!.task.taskId],
+    );
+    expect(row).toEqual({ anew: true, later: true });
+  });
+
   it('takes a lease for a task that it creates, and keeps the route of the run (R29)', async () => {
     const runId = newRunId();
     const first = taskState();

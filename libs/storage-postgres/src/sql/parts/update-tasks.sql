@@ -28,6 +28,7 @@ task_updates AS MATERIALIZED (
     unnest(:tasks.output::text[]) AS output,
     unnest(:tasks.wake::text[]) AS wake,
     unnest(:tasks.endsAttempt::boolean[]) AS ends_attempt,
+    unnest(:tasks.restartsToClose::boolean[]) AS restarts_to_close,
     unnest(:tasks.settled::boolean[]) AS settled,
     unnest(:tasks.startToCloseMs::bigint[]) AS start_to_close_ms,
     unnest(:tasks.heartbeatMs::bigint[]) AS heartbeat_ms,
@@ -67,8 +68,8 @@ updated_tasks AS (
       ELSE t.schedule_to_start_at END,
     redispatch_at = CASE u.wake WHEN 'dispatch' THEN c.now + u.redispatch_ms * interval '1 millisecond'
       ELSE t.redispatch_at END,
-    -- Counts from the generation's first dispatch (R14): set once.
-    schedule_to_close_at = coalesce(t.schedule_to_close_at,
+    -- Counts from the generation's first dispatch (R14): set once, and anew only when a failed undo is tried again.
+    schedule_to_close_at = coalesce(CASE WHEN NOT u.restarts_to_close THEN t.schedule_to_close_at END,
       c.now + u.schedule_to_close_ms * interval '1 millisecond'),
     backoff_until = CASE WHEN u.wake = 'backoff' THEN c.now + u.wake_ms * interval '1 millisecond'
       WHEN u.ends_attempt THEN NULL ELSE t.backoff_until END,
@@ -94,7 +95,8 @@ updated_tasks AS (
         WHEN t.lease_id IS NOT NULL THEN least(t.lease_expires_at, t.start_to_close_at, t.schedule_to_close_at)
         ELSE least(t.schedule_to_start_at, t.redispatch_at, t.schedule_to_close_at) END
       ELSE least(c.now + u.wake_ms * interval '1 millisecond',
-        coalesce(t.schedule_to_close_at, c.now + u.schedule_to_close_ms * interval '1 millisecond')) END
+        coalesce(CASE WHEN NOT u.restarts_to_close THEN t.schedule_to_close_at END,
+          c.now + u.schedule_to_close_ms * interval '1 millisecond')) END
   FROM clock c, task_updates u
   WHERE (SELECT flags FROM held)[u.ord]
     AND t.run_id = ANY (ARRAY[u.run_id])
