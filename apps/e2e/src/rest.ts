@@ -50,9 +50,20 @@ export class Rest {
     if (answer.status >= 300) throw new Error(`publishing failed: ${answer.status} ${answer.text}`);
   }
 
-  async startOrder(input: unknown): Promise<string> {
-    const answer = await this.post('/v1/runs', { definitionId: 'order-fulfilment', input });
-    if (answer.status !== 201) throw new Error(`starting failed: ${answer.status} ${answer.text}`);
+  /** With a key, a start whose answer was lost (a killed coordinator) is asked again. */
+  async startOrder(input: unknown, key?: string): Promise<string> {
+    const headers = key === undefined ? {} : { 'idempotency-key': key };
+    const attempt = (): Promise<RestAnswer> =>
+      this.post('/v1/runs', { definitionId: 'order-fulfilment', input }, headers);
+    const answer =
+      key === undefined
+        ? await attempt()
+        : await eventually(async () => {
+            const given = await attempt();
+            return given.status === 503 ? undefined : given;
+          });
+    if (answer.status !== 201 && answer.status !== 200)
+      throw new Error(`starting failed: ${answer.status} ${answer.text}`);
     return answer.body.runId as string;
   }
 
