@@ -49,7 +49,7 @@ export class Platform {
     const platform = new Platform(dir, postgres, kafka, services, ports);
     try {
       for (const service of services.values()) service.start();
-      await Promise.all([...services.values()].map((service) => service.ready(60_000)));
+      await Promise.all([...services.values()].map((service) => service.ready(150_000)));
     } catch (error) {
       await platform.stop().catch(() => undefined);
       throw error;
