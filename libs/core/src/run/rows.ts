@@ -9,7 +9,8 @@ import type { RunState, TaskKind, TaskState } from './state.js';
  * an older generation than a row above it. Rows of kept nodes never are: what is below a reset node is reset too (R16).
  */
 export class RunRows {
-  private readonly byNode = new Map<string, string[]>();
+  /** Built when it is first needed: only undos and later epochs ask for more than the newest rows. */
+  private byNode: Map<string, string[]> | undefined;
   private readonly newest = new Map<string, TaskState>();
   private reset = new Set<string>();
 
@@ -17,18 +18,15 @@ export class RunRows {
     dag: Dag,
     private readonly state: RunState,
   ) {
-    for (const task of state.tasks.values()) this.add(task);
+    for (const task of state.tasks.values()) this.noteNewest(task);
     if (state.epoch > 1) this.reset = outrunNodes(dag, this.newest);
   }
 
+  /** A row that this decision creates. */
   add(task: TaskState): void {
-    const ids = this.byNode.get(task.nodeId);
-    if (ids === undefined) this.byNode.set(task.nodeId, [task.taskId]);
-    else ids.push(task.taskId);
-    if (task.kind !== 'forward') return;
-    const newest = this.newest.get(task.nodeId);
-    if (newest === undefined || newest.generation < task.generation) this.newest.set(task.nodeId, task);
-    this.reset.delete(task.nodeId);
+    if (this.byNode !== undefined) noteRow(this.byNode, task);
+    this.noteNewest(task);
+    if (task.kind === 'forward') this.reset.delete(task.nodeId);
   }
 
   /** A retry of the run: these nodes have no row that counts until they start again. */
@@ -54,22 +52,44 @@ export class RunRows {
   /** All rows of a node of one kind, newest generation first. */
   of(nodeId: string, kind: TaskKind): TaskState[] {
     const rows: TaskState[] = [];
-    for (const taskId of this.byNode.get(nodeId) ?? []) {
-      const row = this.state.tasks.get(taskId);
-      if (row !== undefined && row.kind === kind) rows.push(row);
-    }
+    for (const row of this.all(nodeId)) if (row.kind === kind) rows.push(row);
     return rows.sort((a, b) => b.generation - a.generation || a.item - b.item);
   }
 
   /** R11: attempts rise over all generations of (node, item, kind). */
   nextAttempt(task: TaskState): number {
-    let highest = 0;
-    for (const taskId of this.byNode.get(task.nodeId) ?? []) {
-      const row = this.state.tasks.get(taskId);
-      if (row?.kind === task.kind && row.item === task.item) highest = Math.max(highest, row.attempt);
+    let highest = task.attempt;
+    if (this.state.epoch === 1) return highest + 1; // there is one generation
+    for (const row of this.all(task.nodeId)) {
+      if (row.kind === task.kind && row.item === task.item) highest = Math.max(highest, row.attempt);
     }
     return highest + 1;
   }
+
+  private noteNewest(task: TaskState): void {
+    if (task.kind !== 'forward') return;
+    const newest = this.newest.get(task.nodeId);
+    if (newest === undefined || newest.generation < task.generation) this.newest.set(task.nodeId, task);
+  }
+
+  private all(nodeId: string): TaskState[] {
+    if (this.byNode === undefined) {
+      this.byNode = new Map();
+      for (const task of this.state.tasks.values()) noteRow(this.byNode, task);
+    }
+    const rows: TaskState[] = [];
+    for (const taskId of this.byNode.get(nodeId) ?? []) {
+      const row = this.state.tasks.get(taskId);
+      if (row !== undefined) rows.push(row);
+    }
+    return rows;
+  }
+}
+
+function noteRow(byNode: Map<string, string[]>, task: TaskState): void {
+  const ids = byNode.get(task.nodeId);
+  if (ids === undefined) byNode.set(task.nodeId, [task.taskId]);
+  else ids.push(task.taskId);
 }
 
 /** Nodes whose newest row is older than the newest row of a node above them. */
