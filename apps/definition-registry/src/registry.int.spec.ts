@@ -1,9 +1,13 @@
-import { readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { registryV1 } from '@baton/contracts';
 import { startService, type RunningService } from '@baton/platform';
-import { createDatabase, type TestDatabase } from '@baton/testkit';
+import { createDatabase, eventually, type TestDatabase } from '@baton/testkit';
 import { type ApiError, fromGrpcError } from '@baton/wire';
 import { credentials, Metadata } from '@grpc/grpc-js';
+import { Client } from 'pg';
 import { definitionRegistry } from './service.js';
 
 type Method = Exclude<keyof registryV1.RegistryServiceClient, symbol>;
@@ -203,8 +207,144 @@ describe('the definition registry', () => {
     expect(await publish(JSON.stringify({ id: 'large', version: 1, nodes }))).toMatchObject({ created: true });
   });
 
+  it('loses at most one answer when its connections are cut, and none of what it answered (B116)', async () => {
+    await publish(spec('cut', 1));
+    const admin = new Client({ connectionString: database.url });
+    await admin.connect();
+    try {
+      for (let round = 2; round < 6; round += 1) {
+        await admin.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+           WHERE datname = current_database() AND application_name = 'baton definition-registry'`,
+        );
+        const answers = await Promise.allSettled(Array.from({ length: 8 }, () => publish(spec('cut', round))));
+        for (const answer of answers) {
+          if (answer.status === 'rejected') expect(answer.reason).toMatchObject({ kind: 'unavailable' });
+        }
+        await eventually(
+          () =>
+            publish(spec('cut', round)).then(
+              () => true,
+              () => false,
+            ),
+          { what: 'a good connection' },
+        );
+      }
+    } finally {
+      await admin.end();
+    }
+    expect((await list('cut')).definitions.map(({ version }) => version)).toEqual([5, 4, 3, 2, 1]);
+  });
+
   it('publishes the example of the repository', async () => {
     const file = `${__dirname}/../../../examples/order-fulfilment/definition.json`;
     expect((await publish(readFileSync(file, 'utf8'))).definition).toMatchObject({ id: 'order-fulfilment' });
+  });
+});
+
+describe('the definition registry with API keys', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'baton-registry-'));
+  const file = join(folder, 'keys.json');
+  const keys = { shop: 'bk_shop_1', bank: 'bk_bank_1', worker: 'bk_worker_1' };
+  let database: TestDatabase;
+  let service: RunningService;
+  let client: registryV1.RegistryServiceClient;
+
+  beforeAll(async () => {
+    const entries = Object.entries(keys).map(([id, key]) => ({
+      id,
+      sha256: createHash('sha256').update(key).digest('hex'),
+      namespace: id === 'worker' ? 'shop' : id,
+      role: id === 'worker' ? 'worker' : 'client',
+    }));
+    writeFileSync(file, JSON.stringify(entries));
+    database = await createDatabase();
+    service = await startService(definitionRegistry, {
+      BATON_DATABASE_URL: database.url,
+      BATON_GRPC_PORT: '0',
+      BATON_ADMIN_PORT: '0',
+      BATON_LOG_LEVEL: 'silent',
+      BATON_AUTH: 'api-key',
+      BATON_API_KEYS_FILE: file,
+      NODE_ENV: 'production',
+    });
+    client = new registryV1.RegistryServiceClient(`127.0.0.1:${service.ports['grpc']}`, credentials.createInsecure());
+  });
+
+  afterAll(async () => {
+    client.close();
+    await service.stop();
+    await database.drop();
+    rmSync(folder, { recursive: true });
+  });
+
+  function publishAs(key: string | undefined): Promise<registryV1.PublishDefinitionResponse> {
+    const metadata = new Metadata();
+    if (key !== undefined) metadata.set('authorization', `Bearer ${key}`);
+    const spec = JSON.stringify({ id: 'mine', version: 1, nodes: [{ id: 'a', type: 'task', queue: 'q' }] });
+    return new Promise((resolve, reject) => {
+      client.publishDefinition({ spec, noDeploy: false }, metadata, (error, response) =>
+        error === null ? resolve(response) : reject(fromGrpcError(error)),
+      );
+    });
+  }
+
+  it('takes the namespace from the key (R28)', async () => {
+    expect(await publishAs(keys.shop)).toMatchObject({ created: true, definition: { namespace: 'shop' } });
+    expect(await publishAs(keys.bank)).toMatchObject({ created: true, definition: { namespace: 'bank' } });
+    expect(await publishAs(keys.shop)).toMatchObject({ created: false });
+  });
+
+  it.each([
+    [undefined, 'unauthenticated', 'UNAUTHENTICATED'],
+    ['bk_shop_2', 'unauthenticated', 'UNAUTHENTICATED'],
+    [keys.worker, 'forbidden', 'FORBIDDEN'],
+  ])('refuses the key %s', async (key, kind, code) => {
+    await expect(publishAs(key)).rejects.toMatchObject({ kind, code });
+  });
+});
+
+describe('the definition registry without a database', () => {
+  it('starts, says why it is not ready, and answers UNAVAILABLE', async () => {
+    const service = await startService(definitionRegistry, {
+      BATON_DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+      BATON_GRPC_PORT: '0',
+      BATON_ADMIN_PORT: '0',
+      BATON_LOG_LEVEL: 'silent',
+    });
+    const address = `127.0.0.1:${service.ports['grpc']}`;
+    const client = new registryV1.RegistryServiceClient(address, credentials.createInsecure());
+    try {
+      const ready = await fetch(`http://127.0.0.1:${service.adminPort}/readyz`);
+      expect(ready.status).toBe(503);
+      expect(await ready.text()).toContain('ECONNREFUSED');
+      const refused = new Promise((resolve, reject) => {
+        client.getDefinition({ id: 'a', version: 1 }, (error, response) =>
+          error === null ? resolve(response) : reject(fromGrpcError(error)),
+        );
+      });
+      await expect(refused).rejects.toMatchObject({ kind: 'unavailable', code: 'DATABASE_UNAVAILABLE' });
+    } finally {
+      client.close();
+      await service.stop();
+    }
+  });
+
+  it('is not ready on a database without its schema', async () => {
+    const database = await createDatabase({ migrated: false });
+    const service = await startService(definitionRegistry, {
+      BATON_DATABASE_URL: database.url,
+      BATON_GRPC_PORT: '0',
+      BATON_ADMIN_PORT: '0',
+      BATON_LOG_LEVEL: 'silent',
+    });
+    try {
+      const ready = await fetch(`http://127.0.0.1:${service.adminPort}/readyz`);
+      expect(ready.status).toBe(503);
+      expect(await ready.text()).toContain('baton migrate up');
+    } finally {
+      await service.stop();
+      await database.drop();
+    }
   });
 });
