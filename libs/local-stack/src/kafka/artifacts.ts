@@ -66,7 +66,7 @@ function runMaven(goals: readonly string[], cwd: string, onProgress: Progress): 
     let reported = performance.now();
     let problem: string | undefined;
     createInterface({ input: child.stdout }).on('line', (line) => {
-      if (/Downloaded from/.test(line)) files += 1;
+      if (/Downloaded from|Copying /.test(line)) files += 1;
       problem ??= /\[ERROR\]\S*\s*(.+)/.exec(line)?.[1];
       if (performance.now() - reported < PROGRESS_INTERVAL_MS) return;
       reported = performance.now();
