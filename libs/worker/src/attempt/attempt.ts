@@ -13,7 +13,7 @@ export interface AttemptParts {
   readonly lease: GrantedLease;
   readonly inputText: string;
   readonly progress: string | undefined;
-  readonly session: SessionClient;
+  readonly session: Pick<SessionClient, 'heartbeat' | 'report'>;
   readonly logger: WorkerLogger;
 }
 
