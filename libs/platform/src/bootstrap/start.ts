@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import type { AddressInfo } from 'node:net';
-import type { INestApplication, INestApplicationContext } from '@nestjs/common';
+import type { INestApplication, INestApplicationContext, LoggerService } from '@nestjs/common';
 import { NestFactory, Reflector } from '@nestjs/core';
 import { Logger as NestLogger } from 'nestjs-pino';
 import { createAuthVerifier, checkAuthSettings } from '../auth/verifier.js';
@@ -94,7 +94,7 @@ async function openApplication<S extends Settings>(
   if (service.grpc !== undefined) return openGrpc(service.grpc(platform), platform as Platform, module);
   if (service.http !== undefined) return openHttp(service.http(platform), platform as Platform, module);
   const app = await NestFactory.createApplicationContext(module, NEST_OPTIONS);
-  app.useLogger(app.get(NestLogger));
+  app.useLogger(frameworkLogs(app.get(NestLogger)));
   closeWithServers(platform as Platform, app);
   return {};
 }
@@ -116,7 +116,7 @@ async function openGrpc(
     drainMs: Math.floor(platform.config.shutdownTimeoutMs * 0.6),
   });
   const app = await NestFactory.createMicroservice(module, { ...NEST_OPTIONS, strategy: servers });
-  app.useLogger(app.get(NestLogger));
+  app.useLogger(frameworkLogs(app.get(NestLogger)));
   app.useGlobalFilters(new GrpcErrorFilter(definition.errors, platform.logger));
   app.useGlobalGuards(new GrpcAuthGuard(platform.auth, app.get(Reflector)));
   platform.lifecycle.onShutdown('intake', 'gRPC health', () => servers.announceStop());
@@ -131,12 +131,23 @@ async function openHttp(
   module: RootModule,
 ): Promise<Record<string, number>> {
   const app: INestApplication = await NestFactory.create(module, { ...NEST_OPTIONS, bodyParser: false });
-  app.useLogger(app.get(NestLogger));
+  app.useLogger(frameworkLogs(app.get(NestLogger)));
   definition.configure?.(app);
   closeWithServers(platform, app);
   await app.listen(definition.port, definition.host);
   const address = app.getHttpServer().address() as AddressInfo;
   return { http: address.port };
+}
+
+/** What Nest says about its own wiring, line by line, is for debugging; its warnings and errors are for everybody. */
+function frameworkLogs(logs: NestLogger): LoggerService {
+  return {
+    log: (message: unknown, ...rest: unknown[]) => logs.debug(message, ...rest),
+    warn: (message: unknown, ...rest: unknown[]) => logs.warn(message, ...rest),
+    error: (message: unknown, ...rest: unknown[]) => logs.error(message, ...rest),
+    fatal: (message: unknown, ...rest: unknown[]) => logs.fatal(message, ...rest),
+    debug: (message: unknown, ...rest: unknown[]) => logs.verbose(message, ...rest),
+  };
 }
 
 /** Nest closes its listeners, then runs its own destroy hooks. */

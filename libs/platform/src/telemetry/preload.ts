@@ -37,6 +37,8 @@ function startTelemetry(): void {
   process.env['OTEL_SERVICE_NAME'] ??= serviceName(process.argv[1]);
   // One span for each DNS look-up, socket and file is noise.
   process.env['OTEL_NODE_DISABLED_INSTRUMENTATIONS'] ??= 'dns,net,router,fs';
+  // The others ask the metadata services of clouds over the network, at every start.
+  process.env['OTEL_NODE_RESOURCE_DETECTORS'] ??= 'env,host,os,process,serviceinstance';
   const before = new Set(process.listeners('SIGTERM'));
   const load = createRequire(__filename);
   load('@opentelemetry/auto-instrumentations-node/register');
