@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { anyDag, anySteps } from '../testing/arbitraries.js';
+import { anyDag, anyNextDag, anySteps } from '../testing/arbitraries.js';
 import { FakeRun } from '../testing/fake-run.js';
 import { World } from '../testing/world.js';
 import { evolve } from './evolve.js';
@@ -20,7 +20,8 @@ function play(dag: Parameters<typeof newWorld>[0], steps: readonly Parameters<Wo
 }
 
 function newWorld(dag: ConstructorParameters<typeof FakeRun>[0]): World {
-  const run = new FakeRun(dag, '{"a":1}').start();
+  // Some runs start from a node.
+  const run = new FakeRun(dag, '{"a":1}').start(dag.order.length % 5 === 4 ? dag.order[2] : undefined);
   return new World(run, (event) => {
     const key = `${event.type} × ${run.state.status}`;
     coverage.set(key, (coverage.get(key) ?? 0) + 1);
@@ -73,6 +74,24 @@ describe('any history of any graph', () => {
       );
     },
   );
+
+  it('moves between versions that have nothing in common, or refuses to, and ends', () => {
+    let moved = 0;
+    fc.assert(
+      fc.property(anyDag, anyNextDag, fc.array(anySteps, { minLength: 3, maxLength: 3 }), (dag, nextDag, parts) => {
+        const world = newWorld(dag);
+        world.nextDag = nextDag;
+        for (const part of parts) {
+          for (const step of part) world.step(step);
+          world.drain(part.length % 2 === 0 ? 'fails' : 'does its work');
+          expectUniqueDispatches(world);
+        }
+        if (world.run.dag.version === 2) moved += 1;
+      }),
+      settings,
+    );
+    expect(moved).toBeGreaterThan(0);
+  });
 
   it('I4: nothing but a retry changes a run that has ended', () => {
     fc.assert(

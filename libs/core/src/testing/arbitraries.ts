@@ -63,22 +63,26 @@ function nodeOf(shape: NodeShape, index: number): NodeSpec {
   });
 }
 
-/** Random graphs of tasks and waits with random policies. */
-export const anyDag: fc.Arbitrary<Dag> = fc
-  .record({
-    shapes: fc.array(nodeShape, { minLength: 1, maxLength: 7, size: 'max' }),
-    deadlineMs: fc.constantFrom(null, null, 40 * SECOND_MS),
-    onDeadline: fc.constantFrom('compensate' as const, 'expire' as const),
-    compensation: fc.constantFrom('parallel' as const, 'sequential' as const),
-    compensationTimeoutMs: fc.constantFrom(null, null, 60 * SECOND_MS),
-    readsLast: fc.boolean(),
-  })
-  .map(({ shapes, readsLast, ...settings }) => {
+const anySettings = fc.record({
+  shapes: fc.array(nodeShape, { minLength: 1, maxLength: 7, size: 'max' }),
+  deadlineMs: fc.constantFrom(null, null, 40 * SECOND_MS),
+  onDeadline: fc.constantFrom('compensate' as const, 'expire' as const),
+  compensation: fc.constantFrom('parallel' as const, 'sequential' as const),
+  compensationTimeoutMs: fc.constantFrom(null, null, 60 * SECOND_MS),
+  readsLast: fc.boolean(),
+});
+
+/** Random graphs of tasks and waits with random policies. Versions of one definition have nothing else in common. */
+export const anyDag = dagOf(1);
+export const anyNextDag = dagOf(2);
+
+function dagOf(version: number): fc.Arbitrary<Dag> {
+  return anySettings.map(({ shapes, readsLast, ...settings }) => {
     const last = `n${shapes.length - 1}`;
     const output = readsLast ? template({ nodes: [last] }, (scope) => scope.output(last)) : null;
-    return definition(shapes.map(nodeOf), { ...settings, output });
+    return definition(shapes.map(nodeOf), { ...settings, version, output });
   });
-
+}
 export interface Step {
   readonly what:
     | 'lease'

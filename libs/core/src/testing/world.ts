@@ -1,3 +1,4 @@
+import type { Dag } from '../definition/model.js';
 import type { RunEvent } from '../run/events.js';
 import { isTerminal } from '../run/status.js';
 import type { TaskState } from '../run/state.js';
@@ -8,6 +9,9 @@ import type { FakeRun } from './fake-run.js';
 export class World {
   private reports: RunEvent[] = [];
   private signals = 0;
+
+  /** The version that some retries move the run to. */
+  nextDag: Dag | undefined;
 
   constructor(
     readonly run: FakeRun,
@@ -72,9 +76,10 @@ export class World {
         this.handle({ type: 'RunCancelled', commandId: 'c', reason: 'a person asked' });
         return;
       case 'retry': {
-        const nodeId = run.dag.order[step.pick % run.dag.order.length];
+        const dag = step.pick % 3 === 0 ? (this.nextDag ?? run.dag) : run.dag;
+        const nodeId = dag.order[step.pick % dag.order.length];
         const from = step.flag && nodeId !== undefined ? { fromNodeId: nodeId } : {};
-        this.handle({ type: 'RunRetried', commandId: 'r', ...from });
+        this.handle({ type: 'RunRetried', commandId: 'r', ...from }, dag);
         return;
       }
       case 'retry-compensation':
@@ -148,9 +153,9 @@ export class World {
     this.handle(event);
   }
 
-  private handle(event: RunEvent): void {
+  private handle(event: RunEvent, dag = this.run.dag): void {
     this.seen(event);
-    this.run.handle(event);
+    this.run.handle(event, dag);
   }
 
   private choose(step: Step, fits: (task: TaskState) => boolean): TaskState | undefined {
