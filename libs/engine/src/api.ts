@@ -222,16 +222,25 @@ export interface RunPage {
  * Protocol numbers (gRPC, HTTP) are chosen by the edges.
  */
 export class EngineError extends Error {
+  readonly details: readonly ErrorDetail[];
+
   constructor(
     readonly kind: 'invalid' | 'not-found' | 'conflict' | 'precondition' | 'too-large' | 'unavailable' | 'internal',
     readonly code: string,
     message: string,
-    readonly details: readonly { readonly pointer: string; readonly code: string; readonly message: string }[] = [],
-    options?: { cause?: unknown },
+    more: { readonly details?: readonly ErrorDetail[]; readonly cause?: unknown } = {},
   ) {
-    super(message, options);
+    super(message, more.cause === undefined ? undefined : { cause: more.cause });
     this.name = 'EngineError';
+    this.details = more.details ?? [];
   }
+}
+
+/** One finding: where it is (a JSON pointer), what it is (a stable code), and text for people. */
+export interface ErrorDetail {
+  readonly pointer: string;
+  readonly code: string;
+  readonly message: string;
 }
 
 /** The engine as the edges use it. Implemented by `createEngine` over a `Store`. */

@@ -1,6 +1,6 @@
 import type { Dag, DispatchTask, ParsedDefinition, ReportOutcome, RunState } from '@baton/core';
 import { decide, isTerminal, parseDefinition } from '@baton/core';
-import * as api from './api.js';
+import type * as api from './api.js';
 import { EngineError } from './api.js';
 import { DefinitionCache, type DefinitionMiss } from './caches/definition-cache.js';
 import { RunCache } from './caches/run-cache.js';

@@ -218,7 +218,7 @@ export class Decider {
     turn.stuckReason = reason;
     turn.conclude({
       kind: 'failed',
-      error: new EngineError('precondition', 'RUN_STUCK', `the run cannot go on: ${reason}`, [], { cause: error }),
+      error: new EngineError('precondition', 'RUN_STUCK', `the run cannot go on: ${reason}`, { cause: error }),
     });
     return null;
   }

@@ -289,7 +289,7 @@ export class EventPass {
       if (next === 'stuck') return this.giveUp(queue, reason, carried);
       if (next === 'refused') {
         const message = `this cannot be stored: ${reason}`;
-        this.failAll([queue], new EngineError('invalid', 'CONTENT_REJECTED', message, [], { cause: error }), carried);
+        this.failAll([queue], new EngineError('invalid', 'CONTENT_REJECTED', message, { cause: error }), carried);
         return;
       }
       work.dataErrors = 0;

@@ -80,7 +80,7 @@ export class Lane {
         await this.batch(works);
       } catch (cause) {
         // A bug of ours: its callers hear of it, and the lane goes on.
-        const error = new EngineError('internal', 'INTERNAL', 'the batch failed', [], { cause });
+        const error = new EngineError('internal', 'INTERNAL', 'the batch failed', { cause });
         for (const fail of works) fail(error);
       }
     }

@@ -60,7 +60,7 @@ export class LeasePass {
         await this.statement(works.slice(0, middle), run, retry);
         await this.statement(works.slice(middle), run, retry);
       } else if (kind === 'data') {
-        const refused = new EngineError('invalid', 'CONTENT_REJECTED', 'this cannot be stored', [], { cause: error });
+        const refused = new EngineError('invalid', 'CONTENT_REJECTED', 'this cannot be stored', { cause: error });
         works[0]?.settle(refused);
       } else {
         // R10: the worker asks again and does not commit its offset.

@@ -6,7 +6,7 @@ import type { JsonSchemaValidator } from '../options.js';
 /** A refusal of the state machine, in the words of the engine's callers. */
 export function refusalError(refusal: Refusal): EngineError {
   const details = (refusal.nodes ?? []).map((node) => ({ pointer: '', code: refusal.code, message: node }));
-  return new EngineError(kindOf(refusal.code), refusal.code, refusal.message, details);
+  return new EngineError(kindOf(refusal.code), refusal.code, refusal.message, { details });
 }
 
 function kindOf(code: Refusal['code']): EngineError['kind'] {
@@ -37,5 +37,7 @@ export function inputError(schemas: JsonSchemaValidator, dag: Dag, input: JsonTe
   if (schema === null) return null;
   const issues = schemas.validate(schema, input ?? 'null');
   if (issues.length === 0) return null;
-  return new EngineError('invalid', 'INPUT_INVALID', 'the input does not match the schema of the definition', issues);
+  return new EngineError('invalid', 'INPUT_INVALID', 'the input does not match the schema of the definition', {
+    details: issues,
+  });
 }

@@ -14,6 +14,12 @@ export type LeftReason =
   /** Commits nothing and was decided on a cached state: read and decide again. */
   | 'reread';
 
+interface TurnOrigin {
+  readonly traceparent: string | null;
+  readonly isFresh: boolean;
+  readonly isLocked: boolean;
+}
+
 /** One run's part in one batch: what was read, what its events decided so far, what is left. */
 export class RunTurn {
   readonly facts = new RunFacts();
@@ -36,31 +42,42 @@ export class RunTurn {
   private constructor(
     readonly queue: RunQueue,
     readonly seen: SeenRun | null,
-    readonly traceparent: string | null,
-    /** Read from the database in this batch, not from the cache. */
-    readonly isFresh: boolean,
-    readonly isLocked: boolean,
+    private readonly origin: TurnOrigin,
     env: FoldEnv,
   ) {
-    this.fold = seen === null ? null : new RunFold(seen.state, traceparent, env);
+    this.fold = seen === null ? null : new RunFold(seen.state, origin.traceparent, env);
   }
 
   static ofStored(queue: RunQueue, stored: StoredRun | undefined, isLocked: boolean, env: FoldEnv): RunTurn {
     if (stored === undefined || stored.state.namespace !== queue.namespace) {
-      return new RunTurn(queue, null, null, true, isLocked, env); // R28: a mismatch is NOT_FOUND
+      // R28: a mismatch of the namespace is NOT_FOUND.
+      return new RunTurn(queue, null, { traceparent: null, isFresh: true, isLocked }, env);
     }
     const { state, leaseIds, traceparent } = stored;
     const seen = { state, leaseIdOf: (taskId: string) => leaseIds.get(taskId) ?? null };
-    return new RunTurn(queue, seen, traceparent, true, isLocked, env);
+    return new RunTurn(queue, seen, { traceparent, isFresh: true, isLocked }, env);
   }
 
   static ofCached(queue: RunQueue, cached: CachedRun, cache: RunCache, env: FoldEnv): RunTurn {
-    const { state } = cached;
+    const { state, traceparent } = cached;
     const leaseIdOf = (taskId: string): string | undefined =>
       cache.leaseOf(state.runId, taskId, state.tasks.get(taskId)?.attempt ?? 0);
-    const turn = new RunTurn(queue, { state, leaseIdOf }, cached.traceparent, false, false, env);
+    const turn = new RunTurn(queue, { state, leaseIdOf }, { traceparent, isFresh: false, isLocked: false }, env);
     turn.facts.preset(cached.input, cached.payloads);
     return turn;
+  }
+
+  get traceparent(): string | null {
+    return this.origin.traceparent;
+  }
+
+  /** Read from the database in this batch, not from the cache. */
+  get isFresh(): boolean {
+    return this.origin.isFresh;
+  }
+
+  get isLocked(): boolean {
+    return this.origin.isLocked;
   }
 
   /** The work to decide now; undefined when the turn is over. */

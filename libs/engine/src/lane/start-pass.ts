@@ -195,9 +195,7 @@ export class StartPass {
       decision = this.callDecide(dag, run, event, command.input);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      return new EngineError('internal', 'DECISION_FAILED', `the run cannot be started: ${reason}`, [], {
-        cause: error,
-      });
+      return new EngineError('internal', 'DECISION_FAILED', `the run cannot be started: ${reason}`, { cause: error });
     }
     if (decision.kind === 'refused') return refusalError(decision.refusal);
     if (decision.kind !== 'applied') return new EngineError('internal', 'DECISION_FAILED', 'the start was not decided');

@@ -11,7 +11,7 @@ export function kindOf(error: unknown): FailureKind {
 }
 
 export function unavailable(cause: unknown): EngineError {
-  return new EngineError('unavailable', 'STORE_UNAVAILABLE', 'the database does not answer; try again', [], { cause });
+  return new EngineError('unavailable', 'STORE_UNAVAILABLE', 'the database does not answer; try again', { cause });
 }
 
 export interface FailureDeps {

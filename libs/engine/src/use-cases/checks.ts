@@ -19,7 +19,7 @@ const longestName = 255;
 const longestDurationMs = 366 * 24 * hourMs;
 
 export function invalid(code: string, message: string, pointer = ''): EngineError {
-  return new EngineError('invalid', code, message, [{ pointer, code, message }]);
+  return new EngineError('invalid', code, message, { details: [{ pointer, code, message }] });
 }
 
 export function checkUuid(text: string, field: string): string {
@@ -88,7 +88,7 @@ export function checkJson(text: JsonText, field: string, maxBytes?: number): voi
   if (check.ok) return;
   const kind = check.code === 'PAYLOAD_TOO_LARGE' ? 'too-large' : 'invalid';
   const detail = { pointer: `/${field}`, code: check.code, message: check.message };
-  throw new EngineError(kind, check.code, `${field}: ${check.message}`, [detail]);
+  throw new EngineError(kind, check.code, `${field}: ${check.message}`, { details: [detail] });
 }
 
 /** W3C: a header that cannot be read is as good as none. */
