@@ -37,7 +37,8 @@ const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT', 'E
 /** node-postgres on a connection that it knows to be dead: it sent nothing. */
 const NOT_QUERYABLE = /not queryable/i;
 
-const SQL_STATE = /^[0-9A-Z]{5}$/;
+/** With a digit: EPIPE has five letters too. */
+const SQL_STATE = /^(?=.*\d)[0-9A-Z]{5}$/;
 
 /** Every error of the database leaves the store as one of these. */
 export function toStoreError(error: unknown, doing: Doing): Error {
