@@ -37,6 +37,8 @@ export interface AttachOptions {
   readonly log: BusLog;
   /** The highest position that this process has confirmed: a slot that is not beyond it is the one it knows. */
   readonly lastConfirmed: { readonly systemId: string; readonly lsn: Lsn } | null;
+  /** The last stream said that the publication does not exist, though it does: the slot is older than it (B101). */
+  readonly slotIsTooOld: boolean;
   phase(phase: Phase, detail?: string): void;
   publish(entry: Entry): void;
   /** Makes the handler of the stream that starts behind this position. */
@@ -101,7 +103,7 @@ async function attempt(options: AttachOptions): Promise<Attachment | null> {
   try {
     const identity = await connection.identify();
     const prepared =
-      slot === null || slot.lost
+      slot === null || slot.lost || options.slotIsTooOld
         ? await makeSlot(options, connection, { old: slot, identity })
         : await resume(options, identity, slot);
     await connection.stream(options.slot, options.publication, options.open(prepared.startLsn));
@@ -124,11 +126,12 @@ async function makeSlot(
 ): Promise<Prepared> {
   const { old, identity } = from;
   const state = await options.store.readState(options.slot);
-  const isLoss = old?.lost === true || (state !== null && state.endLsn !== null);
+  const isLoss = old !== null || (state !== null && state.endLsn !== null);
   if (isLoss) {
     options.log.error('SLOT_LOST: the slot is gone; rows that may not be published are read from the table', {
       slot: options.slot,
       invalidated: old?.lost === true,
+      older_than_publication: options.slotIsTooOld,
     });
   }
   options.phase('creating-slot', isLoss ? 'SLOT_LOST' : 'waits for the transactions that are running');

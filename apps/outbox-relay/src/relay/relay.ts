@@ -34,6 +34,7 @@ export interface RelayStatus {
 }
 
 const APPLICATION_NAME = 'baton-outbox-relay';
+const UNDEFINED_OBJECT = '42704';
 const FIRST_BACKOFF_MS = 50;
 const MAX_BACKOFF_MS = 1000;
 const REPEAT_LOG_MS = 30_000;
@@ -51,6 +52,7 @@ export class OutboxRelay {
   private stopped: Promise<void> | null = null;
   private phase: Phase = 'starting';
   private detail: string | null = null;
+  private slotIsTooOld = false;
   private lastLoss = { message: '', at: 0 };
   private readonly pinned = new Map<string, number>();
   private lastConfirmed: { readonly systemId: string; readonly lsn: Lsn } | null = null;
@@ -126,6 +128,8 @@ export class OutboxRelay {
     metrics.sessionFailed();
     const message = error instanceof Error ? error.message : String(error);
     const code: unknown = (error as { readonly code?: unknown }).code;
+    // Sessions begin when the publication exists, so this one is about a time before it did.
+    this.slotIsTooOld = code === UNDEFINED_OBJECT && message.includes('publication');
     this.enter('reconnecting', message);
     // A server that is away says the same each second.
     const now = performance.now();
@@ -153,10 +157,12 @@ export class OutboxRelay {
       metrics: options.metrics,
       log: options.log,
       lastConfirmed: this.lastConfirmed,
+      slotIsTooOld: this.slotIsTooOld,
       phase: (phase, detail) => this.enter(phase, detail ?? null),
       partitions: (topic, present) => this.pin(topic, present),
     });
     this.session = session;
+    this.slotIsTooOld = false;
     try {
       await session.run();
     } finally {

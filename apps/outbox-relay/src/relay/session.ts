@@ -30,6 +30,7 @@ export interface SessionOptions {
   readonly metrics: RelayMetrics;
   readonly log: BusLog;
   readonly lastConfirmed: { readonly systemId: string; readonly lsn: Lsn } | null;
+  readonly slotIsTooOld: boolean;
   phase(phase: Phase, detail?: string): void;
   partitions(topic: string, present: number): number;
 }
@@ -48,6 +49,7 @@ export interface SessionView {
 /** Below the sender's timeout: by then nobody else can have the slot. */
 const STALL_SHARE = 0.6;
 const GOODBYE_MS = 500;
+const RETRY_LOG_MS = 10_000;
 const DRAIN_POLL_MS = 10;
 
 export class RelaySession {
@@ -57,6 +59,7 @@ export class RelaySession {
   private keeper: StateKeeper | null = null;
   private systemId: string | null = null;
   private stopping = false;
+  private retryToldAt = -Infinity;
 
   constructor(private readonly options: SessionOptions) {
     this.guard = new SessionGuard(options.replication.walSenderTimeoutMs * STALL_SHARE);
@@ -67,7 +70,7 @@ export class RelaySession {
       guard: this.guard,
       hooks: {
         published: (topic, rows) => metrics.published(topic, rows),
-        retried: (_topic, code) => metrics.retried(code),
+        retried: (topic, code) => this.retried(topic, code),
         died: (_topic, reason) => metrics.died(reason),
       },
       partitions: (topic, present) => options.partitions(topic, present),
@@ -190,6 +193,14 @@ export class RelaySession {
     await keeper.save();
     keeper.noteProgress();
     return keeper;
+  }
+
+  private retried(topic: string, code: string): void {
+    this.options.metrics.retried(code);
+    const now = performance.now();
+    if (now - this.retryToldAt < RETRY_LOG_MS) return;
+    this.retryToldAt = now;
+    this.options.log.warn('Kafka has not taken a batch; rows wait and it is sent again', { topic, code });
   }
 
   private async untilStop(): Promise<void> {

@@ -47,7 +47,6 @@ export class ReplicationConnection {
       connectionString: options.url,
       replication: 'database',
       application_name: options.applicationName,
-      options: `-c wal_sender_timeout=${options.walSenderTimeoutMs}`,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
     };
@@ -59,6 +58,7 @@ export class ReplicationConnection {
   static async open(options: ReplicationOptions): Promise<ReplicationConnection> {
     const connection = new ReplicationConnection(options);
     await connection.client.connect();
+    await connection.client.query(`SET wal_sender_timeout = ${Math.trunc(options.walSenderTimeoutMs)}`);
     return connection;
   }
 
