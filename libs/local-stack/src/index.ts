@@ -7,6 +7,7 @@ export {
   endProcess,
   identify,
   isRunning,
+  readIdentity,
   type EndOptions,
   type ProcessIdentity,
 } from './processes/identity.js';

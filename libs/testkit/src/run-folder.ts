@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { identify, isRunning, pollUntil, readJson, type ProcessIdentity } from '@baton/local-stack';
+import { identify, isRunning, pollUntil, readIdentity, readJson, type ProcessIdentity } from '@baton/local-stack';
 
 /** Names the folder that a Jest run and its workers share. */
 export const RUN_FOLDER_VARIABLE = 'BATON_TEST_FOLDER';
@@ -60,7 +60,7 @@ function takeLock(file: string): boolean {
     writeFileSync(file, JSON.stringify(identify(process.pid, '')), { flag: 'wx' });
     return true;
   } catch {
-    const holder = readJson<ProcessIdentity>(file);
+    const holder = readIdentity(file);
     // Unreadable means that it is being written at this moment.
     if (holder !== undefined && !isRunning(holder)) unlinkSync(file);
     return false;

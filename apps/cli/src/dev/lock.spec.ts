@@ -32,6 +32,8 @@ describe('the lock of a development platform', () => {
     ['whose holder is gone', JSON.stringify({ ...self(), startTime: 'earlier' })],
     ['that is empty', ''],
     ['that is not JSON', 'pid 7'],
+    ['that holds a bare pid', '1'],
+    ['that holds null', 'null'],
   ])('is taken over from a lock file %s', (_case, content) => {
     writeFileSync(file, content);
     expect(takeLock(file, self())).toEqual({ kind: 'taken' });

@@ -1,6 +1,6 @@
 import { linkSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { identify, isRunning, moveAside, readJson, type ProcessIdentity } from '@baton/local-stack';
+import { identify, isRunning, moveAside, readIdentity, type ProcessIdentity } from '@baton/local-stack';
 
 export type LockResult = { readonly kind: 'taken' } | { readonly kind: 'held'; readonly holder: ProcessIdentity };
 
@@ -27,7 +27,7 @@ export function takeLock(file: string, self: ProcessIdentity): LockResult {
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       }
-      const holder = readJson<ProcessIdentity>(file);
+      const holder = readIdentity(file);
       if (holder !== undefined && isRunning(holder)) return { kind: 'held', holder };
       unlinkSync(moveAside(file, 'stale'));
     }
@@ -37,5 +37,5 @@ export function takeLock(file: string, self: ProcessIdentity): LockResult {
 }
 
 export function releaseLock(file: string, self: ProcessIdentity): void {
-  if (readJson<ProcessIdentity>(file)?.pid === self.pid) unlinkSync(file);
+  if (readIdentity(file)?.pid === self.pid) unlinkSync(file);
 }

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { moveAside, readJson } from '../files.js';
-import { isRunning, type ProcessIdentity } from '../processes/identity.js';
+import { moveAside } from '../files.js';
+import { isRunning, readIdentity, type ProcessIdentity } from '../processes/identity.js';
 import type { Progress } from '../postgres/binaries.js';
 
 /** Written after the format: without it the folder cannot hold messages yet. */
@@ -55,6 +55,6 @@ export function rememberKafka(dataDir: string, identity: ProcessIdentity): void 
 
 /** The broker that runs on this folder now, whoever started it. */
 export function runningKafka(dataDir: string): ProcessIdentity | undefined {
-  const identity = readJson<ProcessIdentity>(join(dataDir, PID_FILE));
+  const identity = readIdentity(join(dataDir, PID_FILE));
   return identity !== undefined && isRunning(identity) ? identity : undefined;
 }

@@ -135,15 +135,16 @@ export function runningPostgres(dataDir: string): ProcessIdentity | undefined {
 }
 
 /**
- * PostgreSQL clears a stale pid file itself, but not when the pid now belongs to some other process of the same
- * user: then it believes that process to be a server.
+ * PostgreSQL clears a stale pid file itself, with two exceptions: one that is empty or not readable, and one whose
+ * pid now belongs to some other process of the same user, which it then believes to be a server.
  */
 export function clearStalePidFile(dataDir: string, onProgress: Progress): void {
-  const file = readPidFile(dataDir);
-  if (file === undefined || runningPostgres(dataDir) !== undefined) return;
-  if (commandOf(file.pid) === undefined) return;
-  moveAside(join(dataDir, 'postmaster.pid'), 'stale');
-  onProgress(`A stale pid file of PostgreSQL named a foreign process (pid ${file.pid}): moved it aside`);
+  const path = join(dataDir, 'postmaster.pid');
+  if (!existsSync(path) || runningPostgres(dataDir) !== undefined) return;
+  const pid = readPidFile(dataDir)?.pid;
+  if (pid !== undefined && commandOf(pid) === undefined) return;
+  const what = pid === undefined ? 'was not readable' : `named a foreign process (pid ${pid})`;
+  onProgress(`A stale pid file of PostgreSQL ${what}: moved to ${moveAside(path, 'stale')}`);
 }
 
 function lastLine(error: unknown): string {

@@ -51,11 +51,15 @@ describe('a local PostgreSQL', () => {
     expect(progress.join('\n')).toMatch(/half initialised: moved to/);
   });
 
-  it('starts over a stale pid file that names a foreign process', async () => {
+  it.each([
+    ['names a foreign process', `${process.pid}\n`],
+    ['is empty', ''],
+    ['holds nonsense', 'nonsense\n'],
+  ])('starts over a stale pid file that %s', async (_case, content) => {
     const dataDir = join(folder, 'data');
     const server = await startPostgres({ dataDir, settings: FAST });
     await server.stop();
-    writeFileSync(join(dataDir, 'postmaster.pid'), `${process.pid}\n${dataDir}\n`, { mode: 0o644 });
+    writeFileSync(join(dataDir, 'postmaster.pid'), content, { mode: 0o644 });
     await server.restart();
     expect(await query(server, 'SELECT 1 AS value')).toEqual([{ value: 1 }]);
     await server.stop();

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { pollUntil } from '../conditions.js';
+import { readJson } from '../files.js';
 
 /**
  * What makes a process recognisable as one of ours after its parent died: a bare pid may have been given to
@@ -18,8 +19,17 @@ export function identify(pid: number, marker: string): ProcessIdentity | undefin
   return startTime === undefined ? undefined : { pid, startTime, marker };
 }
 
-export function isRunning(identity: ProcessIdentity): boolean {
-  return startTimeOf(identity.pid) === identity.startTime && (commandOf(identity.pid) ?? '').includes(identity.marker);
+export function isRunning({ pid, startTime, marker }: ProcessIdentity): boolean {
+  const started = startTimeOf(pid);
+  return started !== undefined && started === startTime && (commandOf(pid) ?? '').includes(marker);
+}
+
+/** An identity from a file; undefined when the file is missing or holds anything else. */
+export function readIdentity(file: string): ProcessIdentity | undefined {
+  const found = readJson<Partial<ProcessIdentity> | null>(file);
+  const { pid, startTime, marker } = found ?? {};
+  const complete = typeof pid === 'number' && typeof startTime === 'string' && typeof marker === 'string';
+  return complete ? { pid, startTime, marker } : undefined;
 }
 
 /** The command line of a process, as one string; undefined when it is gone. */

@@ -1,15 +1,7 @@
 import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  endProcess,
-  identify,
-  isRunning,
-  readJson,
-  runningKafka,
-  runningPostgres,
-  type ProcessIdentity,
-} from '@baton/local-stack';
+import { endProcess, identify, isRunning, readIdentity, runningKafka, runningPostgres } from '@baton/local-stack';
 import { openDatabases } from '../open-databases.js';
 import { RUN_FOLDER_VARIABLE } from '../run-folder.js';
 
@@ -41,7 +33,7 @@ export async function endTestRun(): Promise<void> {
 async function sweepAbandonedRuns(): Promise<void> {
   for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith(PREFIX))) {
     const folder = join(tmpdir(), name);
-    const owner = readJson<ProcessIdentity>(join(folder, OWNER_FILE));
+    const owner = readIdentity(join(folder, OWNER_FILE));
     if (owner !== undefined && !isRunning(owner)) await removeRun(folder);
   }
 }
