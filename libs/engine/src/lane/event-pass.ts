@@ -140,7 +140,7 @@ export class EventPass {
       }
       await this.conclude(turn, carried, reread);
     }
-    if (unsure) this.evict(queues); // R3
+    if (unsure || fenced.size > 0) this.evict(queues); // R3
     this.tellCommit('optimistic', turns, writes.length, { missed, started });
     return { reread };
   }

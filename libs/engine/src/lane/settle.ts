@@ -36,6 +36,11 @@ export function rememberRun(
     payloads.set(taskId, { input: row.input ?? undefined, output });
   }
   cache.put({ state, traceparent: turn.traceparent, input: fold.input ?? turn.facts?.runInput, payloads });
+  for (const [taskId, { wake }] of fold.tasks.entries()) {
+    if (wake.kind !== 'dispatch' || wake.lease === null) continue;
+    const attempt = state.tasks.get(taskId)?.attempt ?? 0;
+    cache.rememberLease(state.runId, taskId, { attempt, leaseId: wake.lease.leaseId });
+  }
 }
 
 export function runFacts(run: RunState): RunFacts {
