@@ -303,6 +303,18 @@ describe('the gateway', () => {
       });
     });
 
+    it('refuses NUL characters in queries and paths', async () => {
+      expect(codes(await send('GET', '/v1/runs?businessKey=a%00'))).toEqual(['/query/businessKey NUL']);
+      expect(codes(await send('POST', `/v1/runs/${RUN_ID}/signals/%00`))).toEqual(['/path/name NUL']);
+    });
+
+    it('puts pointers of a refused question below /query', async () => {
+      upstreams.on('listRuns', () => {
+        throw new ApiError('invalid', 'INVALID_ARGUMENT', 'm', [{ pointer: '/business_key', code: 'X', message: 'm' }]);
+      });
+      expect(codes(await send('GET', '/v1/runs?businessKey=b'))).toEqual(['/query/businessKey X']);
+    });
+
     it('refuses a status that does not exist', async () => {
       expect(codes(await send('GET', '/v1/runs?status=DONE'))).toEqual(['/query/status/0 NOT_ALLOWED']);
     });

@@ -18,6 +18,7 @@ describe('the reference', () => {
   it('lists every code that an edge can answer with', () => {
     const text = [
       'libs/engine/src',
+      'libs/storage-postgres/src',
       'libs/wire/src',
       'apps/api-gateway/src',
       'apps/coordinator/src',

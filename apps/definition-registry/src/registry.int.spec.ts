@@ -168,7 +168,7 @@ describe('the definition registry', () => {
     expect(new Set(seen).size).toBe(seen.length);
     expect(seen.filter((entry) => entry.startsWith('paged:'))).toEqual(['paged:3', 'paged:2*']);
     expect((await list('paged')).definitions.map(({ version }) => version)).toEqual([3, 2, 1]);
-    expect(await refusal(list('', 0, 'bm9uc2Vuc2U'))).toMatchObject({ code: 'BAD_CURSOR' });
+    expect(await refusal(list('', 0, 'bm9uc2Vuc2U'))).toMatchObject({ code: 'CURSOR_INVALID' });
   });
 
   it('hides a deleted version, takes it out of service, and brings it back with the same content', async () => {

@@ -7,7 +7,7 @@ export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex
     socket.destroy();
     return;
   }
-  const { status, body, headers } = toProblem(problemOf(error.code), { path: '', requestId: '' });
+  const { status, body, headers } = toProblem(problemOf(error.code), { method: '', path: '', requestId: '' });
   const text = JSON.stringify(body);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(

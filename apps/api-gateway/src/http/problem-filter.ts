@@ -18,7 +18,8 @@ export class ProblemFilter implements ExceptionFilter {
   private answer(caught: unknown, request: IncomingMessage, response: ServerResponse): void {
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
     const requestId = findContext(request)?.requestId ?? '';
-    const problem = toProblem(translate(caught, request.method ?? 'GET', path), { path, requestId });
+    const method = request.method ?? 'GET';
+    const problem = toProblem(translate(caught, method, path), { method, path, requestId });
     if (problem.unexpected) this.logger.error({ err: caught, request_id: requestId }, 'unexpected error in a request');
     if (response.headersSent) {
       response.destroy();

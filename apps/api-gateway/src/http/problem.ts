@@ -60,6 +60,12 @@ export interface ProblemReply {
   readonly unexpected: boolean;
 }
 
+export interface RefusedRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly requestId: string;
+}
+
 /** RFC 9457. Stacks and causes stay in the log (B112). */
 export function toProblem(
   error: unknown,
@@ -93,14 +99,14 @@ interface Described {
   readonly unexpected: boolean;
 }
 
-function describe(error: unknown): Described {
+function describe(error: unknown, method: string): Described {
   if (error instanceof HttpProblem) {
     const { details = [], headers = {} } = error.options;
     return { status: error.status, code: error.code, message: error.message, details, headers, unexpected: false };
   }
   if (isErrorShape(error)) {
     const status = STATUS_OF_CODE[error.code] ?? statusOfKind[error.kind];
-    const details = error.details.map((detail) => publicDetail(error.code, detail));
+    const details = error.details.map((detail) => publicDetail(error.code, detail, method));
     // An unknown error of a service behind keeps its text in that service's log.
     const message = error.kind === 'internal' ? 'internal error' : error.message;
     return { status, code: error.code, message, details, headers: {}, unexpected: error.kind === 'internal' };
@@ -120,13 +126,16 @@ function isErrorShape(error: unknown): error is ErrorShape {
   return typeof kind === 'string' && kind in statusOfKind && typeof code === 'string' && Array.isArray(details);
 }
 
-/** Pointers of the services behind, as pointers into the JSON body that the caller sent. */
-function publicDetail(code: string, detail: ErrorDetail): ErrorDetail {
+/** Pointers of the services behind, as pointers into what the caller sent. */
+function publicDetail(code: string, detail: ErrorDetail, method: string): ErrorDetail {
+  const at = detail.pointer;
   // Into the input of the run, which is a member of the body.
-  if (code === 'INPUT_INVALID') return { ...detail, pointer: `/input${detail.pointer}` };
+  if (code === 'INPUT_INVALID') return { ...detail, pointer: `/input${at}` };
   if (code === 'STARTED_AT_OUT_OF_RANGE') return { ...detail, pointer: '/startedAt' };
-  if (code !== 'INVALID_ARGUMENT') return detail;
+  if (code === 'DEFINITION_INVALID' || at === '' || /^\/(query|path|header)\//.test(at)) return detail;
+  // The name of a signal; no body has such a member.
+  if (at === '/name') return { ...detail, pointer: '/path/name' };
   // Into a proto message: /definition_id is /definitionId.
-  const pointer = detail.pointer.replace(/(?<=[a-z0-9])_([a-z])/g, (_all, letter: string) => letter.toUpperCase());
-  return { ...detail, pointer };
+  const pointer = at.replace(/(?<=[a-z0-9])_([a-z])/g, (_all, letter: string) => letter.toUpperCase());
+  return { ...detail, pointer: method === 'GET' ? `/query${pointer}` : pointer };
 }

@@ -22,6 +22,7 @@ export function readQuery<T>(request: IncomingMessage, schema: z.ZodType<T>): T 
     }
     Object.defineProperty(values, name, { value, enumerable: true, configurable: true });
   }
+  for (const [name, value] of parameters) details.push(...unstorable(value, `/query/${name}`));
   const parsed = schema.safeParse(values);
   if (!parsed.success) details.push(...toDetails(parsed.error, '/query'));
   if (details.length > 0 || !parsed.success) throw invalid(details);
@@ -43,6 +44,13 @@ export function queryNumber(min: number, max: number) {
 
 export function readPath<T>(value: string, name: string, schema: z.ZodType<T>): T {
   const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
+  const unfit = unstorable(value, `/path/${name}`);
+  if (parsed.success && unfit.length === 0) return parsed.data;
+  if (parsed.success) throw invalid(unfit);
   throw invalid(toDetails(parsed.error, `/path/${name}`));
+}
+
+/** No text with a NUL is in any database: the question cannot be meant. Bodies are checked as a whole. */
+function unstorable(value: string, pointer: string): ErrorDetail[] {
+  return value.includes('\0') ? [{ pointer, code: 'NUL', message: 'must not hold NUL characters' }] : [];
 }

@@ -17,8 +17,8 @@ export function decodeCursor(cursor: string): Position | undefined {
   if (Array.isArray(parsed) && typeof parsed[0] === 'string' && Number.isSafeInteger(parsed[1])) {
     return { id: parsed[0].replaceAll('\0', ''), version: parsed[1] as number };
   }
-  const detail = { pointer: '/cursor', code: 'BAD_CURSOR', message: 'is not a cursor of this list' };
-  throw new ApiError('invalid', 'BAD_CURSOR', 'the cursor is not one of this list', [detail]);
+  const detail = { pointer: '/cursor', code: 'CURSOR_INVALID', message: 'is not a cursor of this list' };
+  throw new ApiError('invalid', 'CURSOR_INVALID', 'the cursor is not one of this list', [detail]);
 }
 
 function parse(text: string): unknown {
