@@ -35,6 +35,7 @@ describe('A relay', () => {
   let topic: string;
   let relays: RelayUnderTest[] = [];
   let processes: RelayProcess[] = [];
+  let readers: Reader[] = [];
 
   beforeAll(async () => {
     // The database server may run as another user.
@@ -58,8 +59,10 @@ describe('A relay', () => {
 
   afterEach(async () => {
     await Promise.all([...relays.map(({ relay }) => relay.stop()), ...processes.map((relay) => relay.stop())]);
+    await Promise.all(readers.map((reader) => reader.stop()));
     relays = [];
     processes = [];
+    readers = [];
     await writer.close();
   });
 
@@ -138,8 +141,10 @@ describe('A relay', () => {
     expect(again.relay.status.session?.rows).toBe(0);
   });
 
-  it('goes on after Kafka was killed under load, in order', async () => {
+  it('goes on after Kafka was killed under load, in order, and so do consumers', async () => {
     const { relay, retries } = await streaming();
+    const reader = await new Reader(kafka.brokers, [topic]).start();
+    readers.push(reader);
     const load = writeConcurrently(writer, { workers: 3, transactions: 120, runsPerWorker: 3 });
     await eventually(() => writer.rows.length > 50);
     await kafka.kill();
@@ -147,7 +152,8 @@ describe('A relay', () => {
     await eventually(() => retries.size > 0 || (relay.status.session?.rows ?? 0) > 0);
     expect(relay.status.phase).toBe('streaming');
     await kafka.restart();
-    await allArrived();
+    await eventually(() => reader.has(writer.rows), { what: 'all rows at the consumer', timeoutMs: 45_000 });
+    expectAllInOrder(reader, writer.rows);
   });
 
   it('goes on after PostgreSQL was killed under load, and nothing that was committed is missing', async () => {
