@@ -67,11 +67,8 @@ export interface RefusedRequest {
 }
 
 /** RFC 9457. Stacks and causes stay in the log (B112). */
-export function toProblem(
-  error: unknown,
-  request: { readonly path: string; readonly requestId: string },
-): ProblemReply {
-  const { status, code, message, details, headers, unexpected } = describe(error);
+export function toProblem(error: unknown, request: RefusedRequest): ProblemReply {
+  const { status, code, message, details, headers, unexpected } = describe(error, request.method);
   return {
     status,
     unexpected,
