@@ -34,10 +34,15 @@ export class ApiError extends Error implements ErrorShape {
     readonly code: string,
     message: string,
     readonly details: readonly ErrorDetail[] = [],
-    options?: { cause?: unknown },
   ) {
-    super(message, options);
+    super(message);
     this.name = 'ApiError';
+  }
+
+  /** The same error, with what lies behind it: for logs, never for callers. */
+  because(cause: unknown): this {
+    this.cause = cause;
+    return this;
   }
 }
 
@@ -131,7 +136,7 @@ export function encodeErrorBody(body: Omit<ErrorShape, 'kind'>): Buffer {
 /** Reads what a gRPC client caught back into an ApiError. Anything that is not a gRPC error becomes `internal`. */
 export function fromGrpcError(caught: unknown): ApiError {
   if (caught instanceof ApiError) return caught;
-  const { code, details, message, metadata } = caught as {
+  const { code, details, message, metadata } = (caught ?? {}) as {
     code?: unknown;
     details?: unknown;
     message?: unknown;
@@ -141,10 +146,10 @@ export function fromGrpcError(caught: unknown): ApiError {
   const kind = (typeof code === 'number' ? kindOfStatus.get(code) : undefined) ?? 'internal';
   const reader = isReader(metadata) ? metadata : undefined;
   const body = reader ? decodeErrorBody(reader.get(ERROR_BODY_KEY)[0]) : undefined;
-  if (body) return new ApiError(kind, body.code, body.message, body.details, { cause: caught });
+  if (body) return new ApiError(kind, body.code, body.message, body.details).because(caught);
   const stable = reader?.get(ERROR_CODE_KEY)[0];
   const fallback = typeof stable === 'string' ? stable : defaultCode(kind, code);
-  return new ApiError(kind, fallback, text, [], { cause: caught });
+  return new ApiError(kind, fallback, text).because(caught);
 }
 
 function isReader(value: unknown): value is MetadataReader {

@@ -44,7 +44,7 @@ function explain(error: ServiceError): ApiError {
   if (error.metadata.get(ERROR_CODE_KEY).length > 0 || known.kind !== 'unavailable') return known;
   const message =
     known.code === 'TIMEOUT' ? 'the service behind did not answer in time' : 'the service behind cannot be reached';
-  return new ApiError(known.kind, known.code, message, [], { cause: error });
+  return new ApiError(known.kind, known.code, message).because(error);
 }
 
 /** How long an ordinary call may take, its repetitions included. */

@@ -22,14 +22,21 @@ type Method = Exclude<string, symbol>;
 
 /** A coordinator in this process over a database of its own, and clients with every kind of key. */
 export class CoordinatorUnderTest {
+  readonly workers: workerV1.WorkerServiceClient;
+  readonly runs: runV1.RunServiceClient;
+  readonly internal: internalV1.InternalServiceClient;
+
   private constructor(
     readonly database: TestDatabase,
     readonly service: RunningService,
     private readonly keysFolder: string,
-    readonly workers: workerV1.WorkerServiceClient,
-    readonly runs: runV1.RunServiceClient,
-    readonly internal: internalV1.InternalServiceClient,
-  ) {}
+  ) {
+    const address = `127.0.0.1:${service.ports['public']}`;
+    const insecure = credentials.createInsecure();
+    this.workers = new workerV1.WorkerServiceClient(address, insecure, { 'grpc.max_send_message_length': -1 });
+    this.runs = new runV1.RunServiceClient(address, insecure);
+    this.internal = new internalV1.InternalServiceClient(`127.0.0.1:${service.ports['internal']}`, insecure);
+  }
 
   /** `route`: how the coordinator reaches its database, when not directly. */
   static async start(
@@ -48,16 +55,7 @@ export class CoordinatorUnderTest {
       BATON_AUTH: 'api-key',
       BATON_API_KEYS_FILE: file,
     });
-    const address = `127.0.0.1:${service.ports['public']}`;
-    const insecure = credentials.createInsecure();
-    return new CoordinatorUnderTest(
-      database,
-      service,
-      folder,
-      new workerV1.WorkerServiceClient(address, insecure, { 'grpc.max_send_message_length': -1 }),
-      new runV1.RunServiceClient(address, insecure),
-      new internalV1.InternalServiceClient(`127.0.0.1:${service.ports['internal']}`, insecure),
-    );
+    return new CoordinatorUnderTest(database, service, folder);
   }
 
   async stop(): Promise<boolean> {

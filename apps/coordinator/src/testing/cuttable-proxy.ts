@@ -12,13 +12,13 @@ export class CuttableProxy {
 
   static async to(databaseUrl: string): Promise<CuttableProxy> {
     const target = new URL(databaseUrl);
-    let proxy: CuttableProxy | undefined;
-    const server = createServer((near) => proxy?.join(near, connect(Number(target.port), target.hostname)));
+    const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const url = new URL(databaseUrl);
     url.port = String((server.address() as { port: number }).port);
     url.hostname = '127.0.0.1';
-    proxy = new CuttableProxy(server, url.toString());
+    const proxy = new CuttableProxy(server, url.toString());
+    server.on('connection', (near) => proxy.join(near, connect(Number(target.port), target.hostname)));
     return proxy;
   }
 

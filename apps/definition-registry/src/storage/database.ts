@@ -43,9 +43,8 @@ export class Database {
     } catch (error) {
       if (error instanceof ApiError) throw error;
       this.logger.error({ err: error }, 'database call failed');
-      throw new ApiError('unavailable', 'DATABASE_UNAVAILABLE', 'the database cannot be used now; try again', [], {
-        cause: error,
-      });
+      const message = 'the database cannot be used now; try again';
+      throw new ApiError('unavailable', 'DATABASE_UNAVAILABLE', message).because(error);
     }
   }
 

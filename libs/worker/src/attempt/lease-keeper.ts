@@ -1,4 +1,4 @@
-import { workerV1 } from '@baton/contracts';
+import type { workerV1 } from '@baton/contracts';
 import { heartbeatResultFromProto } from '@baton/wire';
 import { AttemptAborted, type AbortCause } from '../errors.js';
 import type { SessionClient } from '../session/session-client.js';

@@ -87,7 +87,6 @@ describe('the session with a coordinator', () => {
     const session = client([first.address, second.address]);
     await acquire(session, 'warm');
     const [leaving, other] = first.heard.length > 0 ? [first, second] : [second, first];
-    let release: (() => void) | undefined;
     leaving.answer = () => 'nothing';
     const slow = session.report(report('slow'));
     await until(() => leaving.heard.length === 2, 'the report is in flight');
@@ -95,7 +94,7 @@ describe('the session with a coordinator', () => {
     await until(() => !session.isConnected, 'the client has heard it');
     await acquire(session, 'next');
     expect(other.heard.map((call) => call.$case)).toEqual(['acquire']);
-    release = () => {
+    const release = () => {
       const id = leaving.messages[1]?.calls[0]?.id ?? 0;
       const answer = grantEverything({ $case: 'report', value: report('slow') });
       for (const stream of leaving.streams) stream.write({ answers: [{ id, answer }], goingAway: false });
