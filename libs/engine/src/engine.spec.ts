@@ -27,6 +27,19 @@ describe('a run on the engine', () => {
     );
   });
 
+  it('passes large outputs on, which neither the cache keeps nor a message carries (R35)', async () => {
+    const { engine, store } = memoryEngine();
+    const { runId } = await startOf(engine, 'chain');
+    const large = JSON.stringify('x'.repeat(100_000));
+    await engine.report(completed(store, runId, 'a', large));
+    const { taskId } = openTask(store, runId, 'b');
+    expect(store.tasks.get(runId)?.get(taskId)?.input).toBe(`{"from":${large}}`);
+    expect(store.outbox.at(-1)?.payload).toContain('"inputBytes":100011}');
+    await engine.report(completed(store, runId, 'b'));
+    await engine.report(failed(store, runId, 'c'));
+    expect(store.tasks.get(runId)?.get(openTask(store, runId, 'a').taskId)?.input).toContain(`"output":${large}`);
+  });
+
   it('numbers its outbox rows without gaps, in order', async () => {
     const { engine, store } = memoryEngine();
     const { runId } = await startOf(engine, 'chain');

@@ -131,6 +131,7 @@ export class EventPass {
     const reread: RunQueue[] = [];
     let missed = 0;
     for (const turn of turns) {
+      if (turn.hasWrite && !turn.isFresh) this.deps.cache.learn(held.has(turn.queue.runId));
       if (turn.hasWrite && !held.has(turn.queue.runId)) {
         this.deps.cache.evict(turn.queue.runId);
         missed += 1;
