@@ -209,6 +209,19 @@ describe('the timer service', () => {
     });
   });
 
+  it('goes on when its database connections are cut (B116)', async () => {
+    const service = await start();
+    await eventually(async () => (await metric(service, 'baton_timer_active')) === 1, { what: 'the role' });
+    for (let round = 0; round < 3; round += 1) {
+      await sql.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name LIKE 'baton timer-service%'`,
+      );
+      const id = await addTimer('-1 second');
+      await eventually(fired([id]), { what: 'a timer after the cut' });
+    }
+  });
+
   it('has one active process; a standby takes over when it stops', async () => {
     const first = await start();
     await eventually(async () => (await metric(first, 'baton_timer_active')) === 1, { what: 'the first to be active' });
