@@ -1,4 +1,12 @@
-import { completed, failed, memoryEngine, openTask, startOf } from './testing/index.js';
+import {
+  completed,
+  countedIds,
+  failed,
+  memoryEngine,
+  openTask,
+  startOf,
+  storeWithDefinitions,
+} from './testing/index.js';
 
 describe('a run on the engine', () => {
   it('is driven from its start to its success by reports', async () => {
@@ -38,6 +46,25 @@ describe('a run on the engine', () => {
     await engine.report(completed(store, runId, 'b'));
     await engine.report(failed(store, runId, 'c'));
     expect(store.tasks.get(runId)?.get(openTask(store, runId, 'a').taskId)?.input).toContain(`"output":${large}`);
+  });
+
+  it('knows of texts and leases only what belongs to the state that it reads again', async () => {
+    const store = storeWithDefinitions();
+    const one = memoryEngine({}, store).engine;
+    const two = memoryEngine({ newId: countedIds(store.nowMs, 2) }, store).engine;
+    const { runId } = await startOf(one, 'diamond');
+    const { taskId, attempt } = openTask(store, runId, 'top');
+    const call = { namespace: 'default', runId, taskId, attempt, owner: 'w', callId: 'c', ttlMs: 0, wantInput: false };
+    const { leaseId = '' } = await one.acquire(call);
+    // The other engine ends the step; the first one has its row as open, without an output.
+    expect(await two.report({ ...completed(store, runId, 'top', '{"kept":1}'), leaseId })).toBe('APPLIED');
+    await one.signal({ namespace: 'default', runId, name: 'go', payload: '1', signalId: 's' });
+    const left = openTask(store, runId, 'left');
+    const lease = await two.acquire({ ...call, ...left, callId: 'd' });
+    expect(await one.report({ ...completed(store, runId, 'left'), leaseId: lease.leaseId ?? '' })).toBe('APPLIED');
+    await one.cancel({ namespace: 'default', runId, requestId: 'x', reason: 'asked' });
+    await one.report(completed(store, runId, 'left'));
+    expect(store.outbox.at(-1)?.payload).toContain('"output":{"kept":1}');
   });
 
   it('numbers its outbox rows without gaps, in order', async () => {

@@ -51,6 +51,11 @@ export class RunFold {
     return this.current;
   }
 
+  /** The attempt of a row as it was loaded. */
+  loadedAttempt(taskId: string): number {
+    return this.loaded.tasks.get(taskId)?.attempt ?? 0;
+  }
+
   get isEmpty(): boolean {
     return this.steps === 0 && this.commands.length === 0;
   }

@@ -156,6 +156,7 @@ export class EventPass {
       else turns.push(RunTurn.ofCached(queue, cached, cache, fold));
     }
     if (unread.length === 0) return turns;
+    this.evict(unread); // what is known beside an older state must not be added to a newer one
     const stored = await store.readRuns(unread);
     for (const queue of unread) turns.push(RunTurn.ofStored(queue, stored.get(queue.runId), false, fold));
     return turns;

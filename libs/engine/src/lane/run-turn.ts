@@ -15,6 +15,8 @@ export type LeftReason =
   | 'reread';
 
 interface TurnOrigin {
+  /** Leases as they were read; empty for a cached run. */
+  readonly leaseIds: ReadonlyMap<string, string>;
   readonly traceparent: string | null;
   readonly isFresh: boolean;
   readonly isLocked: boolean;
@@ -51,24 +53,29 @@ export class RunTurn {
   static ofStored(queue: RunQueue, stored: StoredRun | undefined, isLocked: boolean, env: FoldEnv): RunTurn {
     if (stored === undefined || stored.state.namespace !== queue.namespace) {
       // R28: a mismatch of the namespace is NOT_FOUND.
-      return new RunTurn(queue, null, { traceparent: null, isFresh: true, isLocked }, env);
+      return new RunTurn(queue, null, { traceparent: null, leaseIds: new Map(), isFresh: true, isLocked }, env);
     }
     const { state, leaseIds, traceparent } = stored;
     const seen = { state, leaseIdOf: (taskId: string) => leaseIds.get(taskId) ?? null };
-    return new RunTurn(queue, seen, { traceparent, isFresh: true, isLocked }, env);
+    return new RunTurn(queue, seen, { traceparent, leaseIds, isFresh: true, isLocked }, env);
   }
 
   static ofCached(queue: RunQueue, cached: CachedRun, cache: RunCache, env: FoldEnv): RunTurn {
     const { state, traceparent } = cached;
     const leaseIdOf = (taskId: string): string | undefined =>
       cache.leaseOf(state.runId, taskId, state.tasks.get(taskId)?.attempt ?? 0);
-    const turn = new RunTurn(queue, { state, leaseIdOf }, { traceparent, isFresh: false, isLocked: false }, env);
+    const origin = { traceparent, leaseIds: new Map<string, string>(), isFresh: false, isLocked: false };
+    const turn = new RunTurn(queue, { state, leaseIdOf }, origin, env);
     turn.facts.preset(cached.input, cached.payloads);
     return turn;
   }
 
   get traceparent(): string | null {
     return this.origin.traceparent;
+  }
+
+  get leaseIds(): ReadonlyMap<string, string> {
+    return this.origin.leaseIds;
   }
 
   /** Read from the database in this batch, not from the cache. */

@@ -21,7 +21,7 @@ export function settleTurn(turn: RunTurn, deps: { readonly cache: RunCache; read
 export function rememberRun(
   fold: RunFold,
   version: number,
-  turn: { readonly traceparent: string | null; readonly facts?: RunTurn['facts'] },
+  turn: Pick<RunTurn, 'traceparent'> & Partial<Pick<RunTurn, 'facts' | 'leaseIds'>>,
   cache: RunCache,
 ): void {
   const state: RunState = { ...fold.state, version };
@@ -36,6 +36,10 @@ export function rememberRun(
     payloads.set(taskId, { input: row.input ?? undefined, output });
   }
   cache.put({ state, traceparent: turn.traceparent, input: fold.input ?? turn.facts?.runInput, payloads });
+  for (const [taskId, leaseId] of turn.leaseIds ?? []) {
+    // The cache drops those whose attempt has ended.
+    cache.rememberLease(state.runId, taskId, { attempt: fold.loadedAttempt(taskId), leaseId });
+  }
   for (const [taskId, { wake }] of fold.tasks.entries()) {
     if (wake.kind !== 'dispatch' || wake.lease === null) continue;
     const attempt = state.tasks.get(taskId)?.attempt ?? 0;
