@@ -44,7 +44,7 @@ export interface BusConsumerOptions extends BusConnection {
   readonly createTopics?: TopicLayout | false;
   /** How often offsets are committed. Default 1000. */
   readonly commitIntervalMs?: number;
-  /** Default 10000: how soon the partitions of a killed member move on. */
+  /** Default 6000: how soon the partitions of a killed member move on, also its own when its broker was away. */
   readonly sessionTimeoutMs?: number;
   /** Default 60000: how long a rebalance waits for a member to let go of its batches. */
   readonly rebalanceTimeoutMs?: number;

@@ -11,12 +11,23 @@ import { laneKey } from './consumer-lane.js';
  */
 
 const FIRST_BACKOFF_MS = 200;
-const MAX_BACKOFF_MS = 5000;
+const MAX_BACKOFF_MS = 2000;
+const REPEAT_LOG_MS = 30_000;
+
+/** What the first use of a group or of a topic says on every broker: no news. */
+const EXPECTED = new Set([
+  'GROUP_LOAD_IN_PROGRESS',
+  'GROUP_COORDINATOR_NOT_AVAILABLE',
+  'NOT_COORDINATOR_FOR_GROUP',
+  'LEADER_NOT_AVAILABLE',
+  'UNKNOWN_TOPIC_OR_PARTITION',
+]);
 
 class KafkaBusConsumer implements BusConsumer {
   private readonly log: BusLog;
   private readonly stopping = new AbortController();
   private readonly paused = new Map<string, { readonly topic: string; readonly partition: number }>();
+  private lastLoss = { code: '', at: 0 };
   private session: GroupSession | null = null;
   private supervision: Promise<void> | null = null;
   private stopped: Promise<void> | null = null;
@@ -75,9 +86,7 @@ class KafkaBusConsumer implements BusConsumer {
       try {
         await session.run(this.stopping.signal);
       } catch (error) {
-        const { code, message } = toBusError(error);
-        this.options.hooks?.crashed?.(code);
-        this.log.warn('consumer lost its group, joining again', { group: this.options.groupId, code, error: message });
+        this.lost(error);
       }
       this.session = null;
       await sleep(backoffMs * (0.75 + Math.random() / 2), undefined, { signal: this.stopping.signal }).catch(
@@ -85,6 +94,16 @@ class KafkaBusConsumer implements BusConsumer {
       );
       backoffMs = Math.min(backoffMs * 2, MAX_BACKOFF_MS);
     }
+  }
+
+  private lost(error: unknown): void {
+    const { code, message } = toBusError(error);
+    this.options.hooks?.crashed?.(code);
+    const fields = { group: this.options.groupId, code, error: message };
+    const now = performance.now();
+    const isNews = !EXPECTED.has(code) && (code !== this.lastLoss.code || now - this.lastLoss.at > REPEAT_LOG_MS);
+    if (isNews) this.lastLoss = { code, at: now };
+    this.log[isNews ? 'warn' : 'debug']('the consumer lost its group and joins again', fields);
   }
 
   private async shutDown(): Promise<void> {

@@ -18,6 +18,8 @@ import { ensureTopic } from './producer.js';
  *   the group is rebalancing.
  */
 
+/** The least that brokers accept as shipped. */
+const DEFAULT_SESSION_MS = 6000;
 const DISCONNECT_MS = 3000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const REDELIVER_AFTER_MS = 500;
@@ -48,7 +50,7 @@ export class GroupSession {
     this.log = options.log ?? silentLog;
     this.joined = this.join.promise;
     this.ended.promise.catch(() => undefined);
-    const sessionTimeout = options.sessionTimeoutMs ?? 10_000;
+    const sessionTimeout = options.sessionTimeoutMs ?? DEFAULT_SESSION_MS;
     this.client = createKafkaClient(options, { requestTimeoutMs: REQUEST_TIMEOUT_MS, retries: 3 });
     this.consumer = this.client.kafka.consumer({
       groupId: options.groupId,
@@ -199,7 +201,7 @@ export class GroupSession {
         return 'refused' as const;
       },
     );
-    const beatEveryMs = Math.floor((this.options.sessionTimeoutMs ?? 10_000) / 8);
+    const beatEveryMs = Math.floor((this.options.sessionTimeoutMs ?? DEFAULT_SESSION_MS) / 8);
     for (;;) {
       const first = await firstOf(outcome, lane.signal, beatEveryMs);
       if (first === 'taken') return true;

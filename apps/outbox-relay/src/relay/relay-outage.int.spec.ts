@@ -24,6 +24,8 @@ import { RelayProcess } from './testing/relay-process.js';
  * of its own and finds the slot where the test before it left it.
  */
 
+// A broker takes its time to start when the machine is busy.
+jest.setTimeout(120_000);
 const slot = unique('outage_');
 const BATON_RELAY_WAL_SENDER_TIMEOUT_MS = '1500';
 
