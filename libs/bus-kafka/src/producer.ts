@@ -172,7 +172,8 @@ export async function ensureTopic(
     if (toBusError(error).kind !== 'unknown-topic') throw error;
   }
   const created = await admin.createTopics({
-    waitForLeaders: true,
+    // kafkajs gives up on a broker that has not heard of the topic yet; below is the wait.
+    waitForLeaders: false,
     timeout: NEW_TOPIC_WAIT_MS,
     topics: [{ topic, numPartitions: layout.partitions, replicationFactor: layout.replicationFactor }],
   });
