@@ -79,6 +79,8 @@ export class RunDraft {
       case 'CutOffTask':
         this.patch(action.taskId, { cutOff: true });
         return;
+      default:
+        assertNever(action);
     }
   }
 
@@ -114,6 +116,8 @@ export class RunDraft {
           this.patch(taskId, { status: 'CANCELLED', failure: action.reason, cutOff: false });
         }
         return;
+      default:
+        assertNever(action);
     }
   }
 

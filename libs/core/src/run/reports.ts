@@ -1,3 +1,4 @@
+import { assertNever } from '../assert-never.js';
 import { goOnBelow, conclude } from './conclude.js';
 import { dispatchAgain, endAttempt, type AttemptEnd } from './attempts.js';
 import type { ReportOutcome } from './decide-types.js';
@@ -65,8 +66,10 @@ function applyReport(t: Transition, task: TaskState, event: Report): void {
       return giveBack(t, task, event, {
         failure: { code: 'DEFERRED', message: 'the worker asked to be called again later' },
         unknownOutcome: task.unknownOutcome,
-        pauseMs: Math.min(Math.max(0, Math.round(event.delayMs)), MAX_DURATION_MS),
+        pauseMs: Math.min(Math.max(0, Math.round(event.delayMs) || 0), MAX_DURATION_MS),
       });
+    default:
+      return assertNever(event);
   }
 }
 
@@ -154,6 +157,8 @@ function reportInCutOff(t: Transition, task: TaskState, event: Report): void {
         unknownOutcome: task.unknownOutcome || event.type === 'TaskDeferred' || event.started,
       });
       return;
+    default:
+      assertNever(event);
   }
 }
 
