@@ -34,7 +34,8 @@ describe('A consumer of a group', () => {
   async function write(topic: string, values: readonly string[], partition = 0): Promise<void> {
     if (values.length === 0) return;
     const messages = values.map((value) => ({ key: 'k', value, headers: { id: value } }));
-    await producer.sendLane(topic, partition, messages);
+    // Repeated, as callers of the producer do: a topic made a moment ago may have no leader yet.
+    await eventually(() => producer.sendLane(topic, partition, messages));
   }
 
   function consume(
