@@ -114,7 +114,7 @@ function decodeCursor(cursor: string): string {
   if (hex.length !== 32 || encodeCursor(hex) !== cursor) {
     throw new EngineError('invalid', 'CURSOR_INVALID', 'The cursor is not one that this list has given out.');
   }
-  return hex;
+  return hex; // PostgreSQL reads ids without dashes too.
 }
 
 export async function readHistory(

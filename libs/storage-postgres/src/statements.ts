@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { QueryArrayConfig } from 'pg';
-import { encodeParameter } from './parameters.js';
+import { encoderOf } from './parameters.js';
 
 /**
  * One file, one statement, one name. A parameter is written `:group.name::type`; the loader numbers them, and the
@@ -13,8 +13,12 @@ const INCLUDE = /^-- include (\S+)$/gm;
 const PARAMETER = /(?<!:):([a-z][A-Za-z0-9]*(?:\.[a-z][A-Za-z0-9]*)?)::([a-z]+(?:\[\])?)/g;
 
 export interface Parameter {
+  /** `group.column`, or `column` alone. */
   readonly name: string;
   readonly type: string;
+  readonly group: string | null;
+  readonly column: string;
+  readonly encode: (value: unknown) => unknown;
 }
 
 export interface Statement {
@@ -54,31 +58,38 @@ export function parseStatement(name: string, source: string): Statement {
     .replace(/^\s*--.*\n/gm, '')
     .replace(PARAMETER, (_match, parameter: string, type: string) => {
       let index = parameters.findIndex((known) => known.name === parameter && known.type === type);
-      if (index < 0) index = parameters.push({ name: parameter, type }) - 1;
+      if (index < 0) index = parameters.push(parameterOf(parameter, type)) - 1;
       return `$${index + 1}::${type}`;
     });
   return { name, text, parameters };
 }
 
+function parameterOf(name: string, type: string): Parameter {
+  const [first = '', second] = name.split('.');
+  const group = second === undefined ? null : first;
+  return { name, type, group, column: second ?? first, encode: encoderOf(type) };
+}
+
 /** Named, so that it is parsed and planned once a connection; rows come as arrays, decoded at the edge. */
 export function bind(source: Statement, values: StatementValues): QueryArrayConfig {
+  const { name, text } = source;
   return {
-    name: source.name,
-    text: source.text,
+    name,
+    text,
     rowMode: 'array',
-    values: source.parameters.map((parameter) => encodeParameter(parameter.type, valueOf(source, parameter, values))),
+    values: source.parameters.map((parameter) => encode(source, parameter, values)),
   };
 }
 
-function valueOf(source: Statement, parameter: Parameter, values: StatementValues): unknown {
-  let value: unknown = values;
-  for (const key of parameter.name.split('.')) {
-    if (typeof value !== 'object' || value === null || !(key in value)) {
-      throw new Error(`Statement ${source.name} needs a value for ${parameter.name}`);
-    }
-    value = (value as Readonly<Record<string, unknown>>)[key];
-  }
-  return value;
+function encode(source: Statement, parameter: Parameter, values: StatementValues): unknown {
+  const group = parameter.group === null ? values : values[parameter.group];
+  const value = isRecord(group) ? group[parameter.column] : undefined;
+  if (value === undefined) throw new Error(`Statement ${source.name} needs a value for ${parameter.name}`);
+  return parameter.encode(value);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }
 
 function readSql(file: string): string {
