@@ -18,18 +18,19 @@ export function observeRequests(platform: Platform): Middleware {
       const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
       const method = knownMethod(request.method);
       const route = routeTemplate(method, path);
-      duration.observe({ method, route, status: String(response.statusCode) }, seconds);
+      // The caller went away first: no answer was given, whatever its status would have been.
+      const status = response.writableFinished ? response.statusCode : CLIENT_CLOSED_REQUEST;
+      duration.observe({ method, route, status: String(status) }, seconds);
       const context = findContext(request);
       platform.logger.info(
         {
           request_id: context?.requestId,
           method,
           route,
-          status: response.statusCode,
+          status,
           took_ms: Math.round(seconds * 1000),
           key_id: context?.principal?.keyId,
           run_id: runIdIn(path),
-          aborted: response.writableFinished ? undefined : true,
         },
         'request',
       );
@@ -37,6 +38,9 @@ export function observeRequests(platform: Platform): Middleware {
     next();
   };
 }
+
+/** Not a status of HTTP, but what proxies write into their logs for this. */
+const CLIENT_CLOSED_REQUEST = 499;
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 

@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings.js';
 import { releaseStartupMemory } from './memory.js';
-import { ConfigError, type RunningService, type ServiceDefinition } from './definition.js';
+import { ConfigError, ListenError, type RunningService, type ServiceDefinition } from './definition.js';
 
 const EXIT_FATAL = 1;
 const EXIT_CONFIG = 2;
@@ -73,6 +73,7 @@ class ServiceProcess {
 function describeStartError(error: unknown): string {
   if (error instanceof ConfigError) return error.message;
   const { code, port, message, stack } = error as NodeJS.ErrnoException & { port?: number };
+  if (error instanceof ListenError) return message;
   if (code === 'EADDRINUSE') return `port ${port ?? '?'} is taken: ${message}`;
   return stack ?? String(error);
 }

@@ -71,3 +71,11 @@ export class ConfigError extends Error {
     this.name = 'ConfigError';
   }
 }
+
+/** An address that cannot be listened on. */
+export class ListenError extends Error {
+  constructor(address: string, reason: string) {
+    super(`cannot listen on ${address}: ${reason}`);
+    this.name = 'ListenError';
+  }
+}

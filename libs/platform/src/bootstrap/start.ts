@@ -22,6 +22,7 @@ import {
 } from './definition.js';
 import { PlatformModule } from './platform-module.js';
 
+const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
 const NEST_OPTIONS = { bufferLogs: true, abortOnError: false } as const;
 
 /** Reads the configuration; throws ConfigError with every problem. */
@@ -81,6 +82,9 @@ function createPlatform<S extends Settings>(
   const lifecycle = new Lifecycle(logger, config.shutdownTimeoutMs);
   const answersCallers = service.grpc !== undefined || service.http !== undefined;
   const auth = createAuthVerifier(answersCallers ? config : { ...config, auth: 'none' }, logger);
+  if (answersCallers && auth.mode === 'none' && !LOOPBACK.has(config.bindHost)) {
+    logger.warn({ bind_host: config.bindHost }, 'BATON_AUTH=none: everybody who reaches this address is an admin');
+  }
   lifecycle.onShutdown('storage', 'api keys', () => auth.close());
   lifecycle.onShutdown('flush', 'telemetry', () => flushTelemetry());
   return { name: service.name, config, logger, readiness, metrics, lifecycle, auth };
@@ -110,6 +114,7 @@ async function openGrpc(
   const { GrpcServers } = await import('../grpc/server.js');
   const { GrpcErrorFilter } = await import('../grpc/filter.js');
   const { GrpcAuthGuard } = await import('../grpc/auth-guard.js');
+  const { GrpcMetricsInterceptor } = await import('../grpc/metrics-interceptor.js');
   const servers = new GrpcServers({
     endpoints: definition.endpoints,
     reflection: platform.config.nodeEnv !== 'production',
@@ -118,6 +123,7 @@ async function openGrpc(
   const app = await NestFactory.createMicroservice(module, { ...NEST_OPTIONS, strategy: servers });
   app.useLogger(frameworkLogs(app.get(NestLogger)));
   app.useGlobalFilters(new GrpcErrorFilter(definition.errors, platform.logger));
+  app.useGlobalInterceptors(new GrpcMetricsInterceptor(platform.metrics));
   app.useGlobalGuards(new GrpcAuthGuard(platform.auth, app.get(Reflector)));
   platform.lifecycle.onShutdown('intake', 'gRPC health', () => servers.announceStop());
   closeWithServers(platform, app);

@@ -1,6 +1,7 @@
 import { Server as GrpcServer, ServerCredentials } from '@grpc/grpc-js';
 import { type MessageHandler, ServerGrpc } from '@nestjs/microservices';
 import { HealthImplementation } from 'grpc-health-check';
+import { ListenError } from '../bootstrap/definition.js';
 import { packageDefinitionOf, type ServiceMap } from './package-definition.js';
 import { addReflection } from './reflection.js';
 
@@ -111,7 +112,7 @@ class EndpointServer extends ServerGrpc {
     const address = `${this.endpoint.host}:${this.endpoint.port}`;
     this.boundPort = await new Promise<number>((resolve, reject) => {
       server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) =>
-        error === null ? resolve(port) : reject(new Error(`cannot listen on ${address}: ${error.message}`)),
+        error === null ? resolve(port) : reject(new ListenError(address, error.message)),
       );
     });
     return server;
