@@ -1,5 +1,6 @@
 import type { EngineApi, EngineError, TaskReport } from '@baton/engine';
 import { chain } from '@baton/engine/testing';
+import { eventually } from '@baton/testkit';
 import { completedReport, engineOn, openTasks, publish, type EngineOnPostgres } from './testing/engine-on-postgres.js';
 import { storeFixture, type StoreFixture } from './testing/store-fixture.js';
 import { NAMESPACE } from './testing/writes.js';
@@ -37,15 +38,24 @@ describe('engines whose connections are cut', () => {
     await fixture.close();
   });
 
-  /** Ends one backend of an engine that is at work, again and again: before, during and after its COMMIT. */
+  /** Ends one backend of an engine that is at work: before, during or after its COMMIT. Then lets something happen. */
   async function cutConnections(): Promise<void> {
+    let before = await progress();
     while (!isOver) {
       const rows = await fixture.query(
-        `SELECT pg_terminate_backend(pid), pg_sleep(0.05) FROM pg_stat_activity
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
          WHERE datname = current_database() AND application_name = 'baton' AND state <> 'idle' LIMIT 1`,
       );
       cuts += rows.length;
+      if (rows.length === 0) continue;
+      await eventually(async () => isOver || (await progress()) > before, { what: 'a commit after the cut' });
+      before = await progress();
     }
+  }
+
+  async function progress(): Promise<number> {
+    const [row] = await fixture.query<{ n: string }>('SELECT count(*) AS n FROM baton.run_journal');
+    return Number(row?.n ?? 0);
   }
 
   const pick = (n: number): EngineApi => engines[n % engines.length]!.engine;
@@ -81,7 +91,7 @@ describe('engines whose connections are cut', () => {
     );
     expect(rows).toEqual(runs.map(() => ({ status: 'SUCCEEDED', dispatched: 3, outbox_gaps: 0, journal_gaps: 0 })));
     // The cuts have to have met work, or nothing was proven.
-    expect(cuts).toBeGreaterThan(5);
+    expect(cuts).toBeGreaterThan(2);
   });
 
   it('cancel each run once, whatever its callers hear on the way (R24)', async () => {
