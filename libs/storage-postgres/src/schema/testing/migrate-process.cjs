@@ -20,7 +20,7 @@ Module._resolveFilename = (request, parent, ...rest) => {
   return source.endsWith('.ts') && existsSync(source) ? source : resolve(request, parent, ...rest);
 };
 
-const { migrate } = require('../migrate.ts');
+const { migrate } = require('../../../../../migrations/src/migrate.ts');
 migrate({ url: process.argv[2], publication: true }).then(
   () => process.exit(0),
   () => process.exit(1),

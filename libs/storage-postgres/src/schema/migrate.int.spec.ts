@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createDatabase, eventually, type TestDatabase } from '@baton/testkit';
 import { Client } from 'pg';
-import { checkSchemaVersion, ensurePartitions, migrate, migrationStatus, SCHEMA_VERSION } from './index.js';
+import { checkSchemaVersion, ensurePartitions, migrate, migrationStatus, SCHEMA_VERSION } from '@baton/migrations';
 
 describe.each([18, 15] as const)('migrations on PostgreSQL %i', (major) => {
   let database: TestDatabase;
