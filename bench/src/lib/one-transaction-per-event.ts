@@ -68,62 +68,8 @@ export class OneTransactionPerEvent {
     after: RunState,
     actions: readonly Action[],
   ): Promise<void> {
-    const journal: unknown[][] = [];
-    const outbox: unknown[][] = [];
-    let seq = before.outboxSeq;
-    for (const action of actions) {
-      if (action.type === 'CompleteTask') {
-        await client.query({
-          name: 'complete',
-          text: COMPLETE_TASK,
-          values: [before.runId, action.taskId, action.attempt, action.output, action.reportHash, action.settledSeq],
-        });
-      } else if (action.type === 'DispatchTask') {
-        await client.query({
-          name: 'dispatch',
-          text: INSERT_TASK,
-          values: [
-            before.runId,
-            action.taskId,
-            before.namespace,
-            action.nodeId,
-            action.generation,
-            action.queue,
-            action.handler,
-            action.input,
-          ],
-        });
-        const message = JSON.stringify({ ...action, runId: before.runId });
-        outbox.push([
-          uuidv7(),
-          before.runId,
-          (seq += 1),
-          `baton.default.tasks.${action.queue}`,
-          'task.dispatched',
-          message,
-        ]);
-      } else if (action.type === 'Journal') {
-        journal.push([
-          before.runId,
-          action.seq,
-          before.namespace,
-          action.kind,
-          action.nodeId,
-          action.taskId,
-          action.attempt,
-        ]);
-        if (action.kind === 'node.succeeded') {
-          outbox.push([
-            uuidv7(),
-            before.runId,
-            (seq += 1),
-            'baton.default.events',
-            action.kind,
-            JSON.stringify(action),
-          ]);
-        }
-      }
-    }
+    for (const action of actions) await this.writeTask(client, before, action);
+    const { journal, outbox, outboxSeq } = rowsToInsert(before, actions);
     await client.query({
       name: `journal${journal.length}`,
       text: INSERT_JOURNAL(journal.length),
@@ -133,9 +79,45 @@ export class OneTransactionPerEvent {
     await client.query({
       name: 'run',
       text: UPDATE_RUN,
-      values: [before.runId, before.version, after.journalSeq, seq, randomUUID()],
+      values: [before.runId, before.version, after.journalSeq, outboxSeq, randomUUID()],
     });
   }
+
+  private async writeTask(client: PoolClient, { runId, namespace }: RunState, action: Action): Promise<void> {
+    if (action.type === 'CompleteTask') {
+      const { taskId, attempt, output, reportHash, settledSeq } = action;
+      const values = [runId, taskId, attempt, output, reportHash, settledSeq];
+      await client.query({ name: 'complete', text: COMPLETE_TASK, values });
+    } else if (action.type === 'DispatchTask') {
+      const { taskId, nodeId, generation, queue, handler, input } = action;
+      const values = [runId, taskId, namespace, nodeId, generation, queue, handler, input];
+      await client.query({ name: 'dispatch', text: INSERT_TASK, values });
+    }
+  }
+}
+
+interface RowsToInsert {
+  readonly journal: readonly unknown[][];
+  readonly outbox: readonly unknown[][];
+  readonly outboxSeq: number;
+}
+
+function rowsToInsert({ runId, namespace, outboxSeq }: RunState, actions: readonly Action[]): RowsToInsert {
+  const journal: unknown[][] = [];
+  const outbox: unknown[][] = [];
+  let seq = outboxSeq;
+  const publish = (topic: string, type: string, message: string): void => {
+    outbox.push([uuidv7(), runId, (seq += 1), topic, type, message]);
+  };
+  for (const action of actions) {
+    if (action.type === 'DispatchTask') {
+      publish(`baton.default.tasks.${action.queue}`, 'task.dispatched', JSON.stringify({ ...action, runId }));
+    } else if (action.type === 'Journal') {
+      journal.push([runId, action.seq, namespace, action.kind, action.nodeId, action.taskId, action.attempt]);
+      if (action.kind === 'node.succeeded') publish('baton.default.events', action.kind, JSON.stringify(action));
+    }
+  }
+  return { journal, outbox, outboxSeq: seq };
 }
 
 const rows = (count: number, columns: number, tail: string): string =>

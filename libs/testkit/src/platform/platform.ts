@@ -27,13 +27,18 @@ export interface PlatformOptions {
  * Data lives in a temporary folder that goes with it.
  */
 export class Platform {
+  readonly postgres: RunningPostgres;
+  readonly kafka: RunningKafka;
+
   private constructor(
     readonly dir: string,
-    readonly postgres: RunningPostgres,
-    readonly kafka: RunningKafka,
+    servers: { readonly postgres: RunningPostgres; readonly kafka: RunningKafka },
     readonly services: ReadonlyMap<string, ServiceProcess>,
     readonly ports: Ports,
-  ) {}
+  ) {
+    this.postgres = servers.postgres;
+    this.kafka = servers.kafka;
+  }
 
   static async start(options: PlatformOptions = {}): Promise<Platform> {
     const dir = mkdtempSync(join(tmpdir(), 'baton-e2e-'));
@@ -46,7 +51,7 @@ export class Platform {
     const ports = await freePorts(options);
     const specs = serviceSpecs({ options, ports, databaseUrl: postgres.url, brokers: kafka.brokers, ledgerUrl });
     const services = new Map(specs.map((spec) => [spec.name, new ServiceProcess(spec, join(dir, 'logs'))]));
-    const platform = new Platform(dir, postgres, kafka, services, ports);
+    const platform = new Platform(dir, { postgres, kafka }, services, ports);
     try {
       for (const service of services.values()) service.start();
       await Promise.all([...services.values()].map((service) => service.ready(150_000)));
