@@ -41,7 +41,7 @@ export class Database {
     try {
       return await work(await this.connect());
     } catch (error) {
-      if (error instanceof ApiError) throw error;
+      if (error instanceof ApiError || isBug(error)) throw error;
       this.logger.error({ err: error }, 'database call failed');
       const message = 'the database cannot be used now; try again';
       throw new ApiError('unavailable', 'DATABASE_UNAVAILABLE', message).because(error);
@@ -69,4 +69,9 @@ export class Database {
     });
     return this.connecting;
   }
+}
+
+/** Trying again would not help: it goes out as INTERNAL. */
+function isBug(error: unknown): boolean {
+  return error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
 }
