@@ -144,6 +144,17 @@ describe('the intake of messages', () => {
     expect(bench.done).toEqual([0n]);
   });
 
+  it('leaves the backlog in Kafka while no message gets an answer', async () => {
+    const bench = new Bench({ concurrency: 500 });
+    bench.answer = () => 'RETRY';
+    let isTaken = false;
+    void bench.take(1_200).then(() => (isTaken = true));
+    await until(() => bench.asked.length >= 1_200, 'all were asked for');
+    expect(isTaken).toBe(false);
+    bench.answer = () => 'STALE';
+    await until(() => isTaken, 'the next batch may come');
+  });
+
   it('buries what no worker can read, and goes on (B106)', async () => {
     const bench = new Bench();
     await bench.take(3, (index) => (index === 1 ? taskMessage() : Buffer.from('not json')));

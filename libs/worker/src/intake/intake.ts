@@ -35,7 +35,8 @@ export interface IntakeOptions {
  *     in a queue. Reserved slots = leases asked for + attempts running <= concurrency.
  * N2. A message is done when it is GRANTED, HELD, STALE, given up after NOT_YET, or buried; in no other case (R10).
  * N3. Waiting for a lease that is NOT_YET or locked holds no slot and no other message.
- * N4. A batch is let go (so that the next one is fetched) when few of its messages still wait for a slot.
+ * N4. A batch is let go (so that the next one is fetched) when few messages wait for a slot and not too many for
+ *     another ask: while the database is away, the backlog stays in Kafka, not in this process.
  */
 export class Intake {
   private readonly ready = new ReadyQueue();
@@ -151,7 +152,7 @@ export class Intake {
   }
 
   private get hasRoom(): boolean {
-    return this.ready.size <= this.options.concurrency;
+    return this.ready.size <= this.options.concurrency && this.sleeping.size < MAX_SLEEPING;
   }
 
   private untilRoom(signal: AbortSignal): Promise<void> {
@@ -167,5 +168,6 @@ export class Intake {
   }
 }
 
+const MAX_SLEEPING = 1_000;
 const NOT_YET_PAUSE = { first: 5, max: 1_000 };
 const RETRY_PAUSE = { first: 20, max: 2_000 };
