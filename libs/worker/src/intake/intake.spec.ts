@@ -30,6 +30,7 @@ class Bench {
       bury: (_message, reason) => Promise.resolve(void this.buried.push(reason)),
       ...options,
     });
+    benches.push(this);
   }
 
   take(count: number, value?: (index: number) => Buffer | null, timestampMs = Date.now()): Promise<void> {
@@ -66,7 +67,13 @@ class Bench {
   }
 }
 
+const benches: Bench[] = [];
+
 describe('the intake of messages', () => {
+  afterEach(() => {
+    for (const bench of benches.splice(0)) bench.intake.stop();
+  });
+
   it('asks for no more leases than there are free slots, and for the next when one is free', async () => {
     const bench = new Bench();
     void bench.take(5);
@@ -145,11 +152,11 @@ describe('the intake of messages', () => {
   });
 
   it('leaves the backlog in Kafka while no message gets an answer', async () => {
-    const bench = new Bench({ concurrency: 500 });
+    const bench = new Bench({ concurrency: 100 });
     bench.answer = () => 'RETRY';
     let isTaken = false;
-    void bench.take(1_200).then(() => (isTaken = true));
-    await until(() => bench.asked.length >= 1_200, 'all were asked for');
+    void bench.take(2_000).then(() => (isTaken = true));
+    await until(() => bench.asked.length >= 3_000, 'all were asked for more than once');
     expect(isTaken).toBe(false);
     bench.answer = () => 'STALE';
     await until(() => isTaken, 'the next batch may come');
