@@ -51,6 +51,11 @@ export function identityOf(key: { readonly namespace: string; readonly kind: str
   return `${key.namespace}\n${key.kind}\n${key.key}`;
 }
 
+/** Lock order (R7). */
+export function sortKeys(keys: readonly WantedKey[]): readonly WantedKey[] {
+  return [...keys].sort((a, b) => (identityOf(a) < identityOf(b) ? -1 : 1));
+}
+
 export interface ClaimedKeys {
   readonly winners: readonly RunStartWrite[];
   readonly existing: ReadonlyMap<string, ExistingStart>;
@@ -69,7 +74,7 @@ export class KeyVanishedError extends Error {
  * there already is locked and read, and taken over if it is a business key of a run that has ended.
  */
 export async function claimKeys(session: Session, starts: readonly RunStartWrite[]): Promise<ClaimedKeys> {
-  const wanted = starts.flatMap(keysOf).sort((a, b) => (identityOf(a) < identityOf(b) ? -1 : 1));
+  const wanted = sortKeys(starts.flatMap(keysOf));
   if (wanted.length === 0) return { winners: starts, existing: new Map() };
   const inserted = new Set(
     (await session.run('insert-keys', { keys: keyColumns(wanted) })).map((row) => identityOfRow(row)),
@@ -145,7 +150,8 @@ function identityOfRow(row: Row): string {
   return identityOf({ namespace: text(row[0]), kind: text(row[1]), key: text(row[2]) });
 }
 
-function keyColumns(keys: readonly WantedKey[]) {
+/** Sorted by identity beforehand (R7). */
+export function keyColumns(keys: readonly WantedKey[]) {
   return {
     namespace: keys.map((key) => key.namespace),
     kind: keys.map((key) => key.kind),

@@ -1,36 +1,48 @@
 import type { ExistingStart, RunStartWrite, StartBatch, StartResult } from '@baton/engine';
 import type { Database } from './pool.js';
-import { claimKeys, identityOf, keysOf, KeyVanishedError } from './start-keys.js';
+import { claimKeys, identityOf, keyColumns, keysOf, KeyVanishedError, sortKeys } from './start-keys.js';
 import type { StatementValues } from './statements.js';
-import { effectColumns } from './write/batch.js';
+import { decodeHeld, effectColumns } from './write/batch.js';
 import { newRunColumns, pushJournal, pushOutbox, pushRunState, pushTimer } from './write/run-rows.js';
 import { pushTaskInsert } from './write/task-rows.js';
 
 const MAX_KEY_ROUNDS = 5;
 
-/** Starts without keys are one statement. With keys, one transaction: keys first, then the runs that won theirs (R24). */
+/**
+ * Starts with one key or none are one statement, which writes the runs whose key was free. Where a key is taken, or
+ * several must be won together, one transaction: keys first, then the runs that won theirs (R24).
+ */
 export async function writeStarts(db: Database, batch: StartBatch): Promise<StartResult> {
-  const created = new Set<string>();
+  const simple = batch.starts.filter((start) => keysOf(start).length <= 1 && !start.clientRunId);
+  const created = new Set(await writeSimple(db, batch.batchId, simple));
   const existing = new Map<string, ExistingStart>();
-  const { plain, keyed } = splitStarts(batch.starts);
-  if (plain.length > 0) {
-    await db.runOnce('insert-starts', encodeStarts(batch.batchId, plain));
-    for (const start of plain) created.add(start.write.runId);
-  }
-  for (const round of keyed) {
-    const result = await writeKeyed(db, batch.batchId, round);
+  const contested = batch.starts.filter((start) => !created.has(start.write.runId));
+  for (const round of roundsOf(contested)) {
+    const result = await writeContested(db, batch.batchId, round);
     for (const start of result.winners) created.add(start.write.runId);
     for (const [runId, found] of result.existing) existing.set(runId, found);
   }
   return { created, existing };
 }
 
-async function writeKeyed(db: Database, batchId: string, starts: readonly RunStartWrite[]) {
+async function writeSimple(
+  db: Database,
+  batchId: string,
+  starts: readonly RunStartWrite[],
+): Promise<ReadonlySet<string>> {
+  if (starts.length === 0) return new Set();
+  const { values, runIds } = encodeStarts(batchId, starts, true);
+  return decodeHeld(await db.runOnce('insert-starts', values), runIds).held;
+}
+
+async function writeContested(db: Database, batchId: string, starts: readonly RunStartWrite[]) {
   for (let tries = 1; ; tries += 1) {
     try {
       return await db.transaction(async (session) => {
         const claimed = await claimKeys(session, starts);
-        if (claimed.winners.length > 0) await session.run('insert-starts', encodeStarts(batchId, claimed.winners));
+        if (claimed.winners.length > 0) {
+          await session.run('insert-starts', encodeStarts(batchId, claimed.winners, false).values);
+        }
         return claimed;
       });
     } catch (error) {
@@ -39,33 +51,32 @@ async function writeKeyed(db: Database, batchId: string, starts: readonly RunSta
   }
 }
 
-interface SplitStarts {
-  readonly plain: readonly RunStartWrite[];
-  /** Starts that share a key go one after the other: the second reads what the first left. */
-  readonly keyed: readonly (readonly RunStartWrite[])[];
-}
-
-function splitStarts(starts: readonly RunStartWrite[]): SplitStarts {
-  const plain: RunStartWrite[] = [];
+/** Starts that share a key go one after the other: the second reads what the first left. */
+function roundsOf(starts: readonly RunStartWrite[]): readonly (readonly RunStartWrite[])[] {
   const rounds: RunStartWrite[][] = [];
-  const lastRound = new Map<string, number>();
+  const nextRound = new Map<string, number>();
   for (const start of starts) {
     const keys = keysOf(start).map(identityOf);
-    if (keys.length === 0) {
-      plain.push(start);
-      continue;
-    }
-    const round = Math.max(...keys.map((key) => (lastRound.get(key) ?? -1) + 1));
-    for (const key of keys) lastRound.set(key, round);
+    const round = Math.max(0, ...keys.map((key) => nextRound.get(key) ?? 0));
+    for (const key of keys) nextRound.set(key, round + 1);
     (rounds[round] ??= []).push(start);
   }
-  return { plain, keyed: rounds };
+  return rounds;
 }
 
-function encodeStarts(batchId: string, starts: readonly RunStartWrite[]): StatementValues {
-  const target = { batchId, runs: newRunColumns(), ...effectColumns() };
+interface EncodedStarts {
+  readonly values: StatementValues;
+  /** By position. */
+  readonly runIds: readonly string[];
+}
+
+function encodeStarts(batchId: string, starts: readonly RunStartWrite[], withKeys: boolean): EncodedStarts {
+  const sorted = [...starts].sort((a, b) => (a.write.runId < b.write.runId ? -1 : 1));
+  const keys = withKeys ? sortKeys(sorted.flatMap(keysOf)) : [];
+  const target = { batchId, runs: newRunColumns(), keys: keyColumns(keys), ...effectColumns() };
+  const bringing = new Set(keys.map((key) => key.start));
   let ord = 0;
-  for (const start of [...starts].sort((a, b) => (a.write.runId < b.write.runId ? -1 : 1))) {
+  for (const start of sorted) {
     ord += 1;
     const { write } = start;
     pushRunState(target.runs, ord, write);
@@ -77,10 +88,11 @@ function encodeStarts(batchId: string, starts: readonly RunStartWrite[]): Statem
     target.runs.output.push(write.payloads.output ?? null);
     target.runs.idempotencyKey.push(start.idempotencyKey);
     target.runs.businessKey.push(start.businessKey);
+    target.runs.bringsKey.push(bringing.has(start));
     for (const task of write.tasks) pushTaskInsert(target.newTasks, ord, write, task);
     for (const row of write.journal) pushJournal(target.journal, ord, write, row);
     for (const row of write.outbox) pushOutbox(target.outbox, ord, write, row);
     for (const timer of write.timers) pushTimer(target.newTimers, ord, write, timer);
   }
-  return target;
+  return { values: target, runIds: sorted.map((start) => start.write.runId) };
 }

@@ -1,4 +1,5 @@
--- New runs with the net effect of their RunStarted (R24). Keys are there already.
+-- New runs with the net effect of their RunStarted (R24). A start that brings its one key along is written if the key
+-- was free; the others have theirs already, or none. Answers what was written, by position.
 WITH
 clock AS MATERIALIZED (SELECT baton.now() AS now),
 asked AS MATERIALIZED (
@@ -25,17 +26,34 @@ asked AS MATERIALIZED (
     unnest(:runs.input::text[]) AS input,
     unnest(:runs.output::text[]) AS output,
     unnest(:runs.idempotencyKey::text[]) AS idempotency_key,
-    unnest(:runs.businessKey::text[]) AS business_key
+    unnest(:runs.businessKey::text[]) AS business_key,
+    unnest(:runs.bringsKey::boolean[]) AS brings_key
+),
+-- In the order of the arrays, which is sorted (R7). Waits for a start in flight with the same key.
+inserted_keys AS (
+  INSERT INTO baton.run_keys (namespace, kind, key, run_id, request_hash, created_at, expires_at)
+  SELECT k.namespace, k.kind, k.key, k.run_id, k.request_hash, c.now, c.now + k.expires_in_ms * interval '1 millisecond'
+  FROM clock c, (
+    SELECT
+      unnest(:keys.namespace::text[]) AS namespace,
+      unnest(:keys.kind::text[]) AS kind,
+      unnest(:keys.key::text[]) AS key,
+      unnest(:keys.runId::uuid[]) AS run_id,
+      unnest(:keys.requestHash::text[]) AS request_hash,
+      unnest(:keys.expiresInMs::bigint[]) AS expires_in_ms
+  ) k
+  ON CONFLICT (namespace, kind, key) DO NOTHING
+  RETURNING run_id
 ),
 started AS MATERIALIZED (
-  SELECT a.ord, a.route,
+  SELECT a.ord, a.route, NOT a.brings_key OR a.run_id IN (SELECT k.run_id FROM inserted_keys k) AS free,
     coalesce('epoch'::timestamptz + a.started_at_ms * interval '1 millisecond', c.now) AS started_at
   FROM clock c, asked a
 ),
 -- As in the write statement: what the effects need of their run, by position.
 held AS MATERIALIZED (
   SELECT
-    array_agg(true ORDER BY s.ord) AS flags,
+    array_agg(s.free ORDER BY s.ord) AS flags,
     array_agg(s.started_at ORDER BY s.ord) AS started,
     array_agg(s.route = 'local' ORDER BY s.ord) AS local
   FROM started s
@@ -48,11 +66,13 @@ inserted_runs AS (
     a.journal_seq, a.outbox_seq, a.buffered_signals, :batchId::uuid, a.run_id, a.traceparent, a.failure_code,
     a.failure_message, a.failure_node, (SELECT started FROM held)[a.ord], CASE WHEN a.terminal THEN c.now END
   FROM clock c, asked a
+  WHERE (SELECT flags FROM held)[a.ord]
 ),
 inserted_payloads AS (
   INSERT INTO baton.run_payloads (run_id, namespace, input, output, idempotency_key, business_key)
   SELECT a.run_id, a.namespace, a.input, a.output, a.idempotency_key, a.business_key
   FROM asked a
+  WHERE (SELECT flags FROM held)[a.ord]
 ),
 -- include parts/insert-tasks.sql
 ,
@@ -61,4 +81,5 @@ inserted_payloads AS (
 -- include parts/insert-outbox.sql
 ,
 -- include parts/insert-timers.sql
-SELECT 1 AS done
+SELECT h.flags::text AS flags
+FROM held h

@@ -51,6 +51,7 @@ const NEW_RUNS = [
   'output',
   'idempotencyKey',
   'businessKey',
+  'bringsKey',
 ] as const;
 export type NewRunColumns = Columns<(typeof NEW_RUNS)[number]>;
 export const newRunColumns = (): NewRunColumns => columns(NEW_RUNS);
