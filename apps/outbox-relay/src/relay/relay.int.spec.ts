@@ -15,6 +15,9 @@ import {
 import type { RelayOptions } from './index.js';
 import { RelayProcess } from './testing/relay-process.js';
 
+// Processes and servers take their time to start when the machine is busy.
+jest.setTimeout(120_000);
+
 /** Rows of one database, one relay slot, one topic; each test has its own. */
 class Scene {
   readonly slot = unique('relay_');
@@ -58,7 +61,7 @@ class Scene {
     return relay;
   }
 
-  async allArrived(timeoutMs = 20_000): Promise<void> {
+  async allArrived(timeoutMs = 60_000): Promise<void> {
     await eventually(() => this.reader.has(this.writer.rows), { what: 'all rows in Kafka', timeoutMs });
     expectAllInOrder(this.reader, this.writer.rows);
   }
@@ -170,7 +173,7 @@ describe('The relay', () => {
     let kills = 0;
     while (!isDone && kills < 5) {
       const before = scene.reader.messages.length;
-      await eventually(() => scene.reader.messages.length > before + 50 || isDone);
+      await eventually(() => scene.reader.messages.length > before + 50 || isDone, { timeoutMs: 60_000 });
       // A kill counts only with rows under way: some are committed, and not all of them have arrived.
       if (scene.reader.ids.size < scene.writer.rows.length) kills += 1;
       await relay.kill();
@@ -337,13 +340,13 @@ describe('Two relays', () => {
   it('survive that the active one is frozen: the other takes over, and the zombie sends nothing out of order (L5)', async () => {
     scene = await new Scene().open();
     const frozen = scene.spawn();
-    await eventually(() => frozen.isStreaming);
+    await eventually(() => frozen.isStreaming, { timeoutMs: 60_000 });
     const { relay } = scene.start();
     const load = writeConcurrently(scene.writer, { workers: 3, transactions: 60, runsPerWorker: 2 });
     await eventually(() => scene.reader.messages.length > 20);
     frozen.signal('SIGSTOP');
     const from = performance.now();
-    await eventually(() => relay.status.phase === 'streaming', { timeoutMs: 10_000, what: 'the takeover' });
+    await eventually(() => relay.status.phase === 'streaming', { timeoutMs: 30_000, what: 'the takeover' });
     expect(performance.now() - from).toBeLessThan(7500);
     await load;
     await scene.allArrived();
