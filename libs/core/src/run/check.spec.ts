@@ -100,6 +100,15 @@ describe('check', () => {
     expect(found(undoing, { ...undoing.state, status: 'RUNNING', cause: null })).toEqual(['I10']);
   });
 
+  it('I10: two undos at a time where they go one by one', () => {
+    const nodes = [task('a', { compensate: true }), task('b', { compensate: true }), task('c', { after: ['a', 'b'] })];
+    const run = new FakeRun(definition(nodes, { compensation: 'sequential' })).start();
+    run.complete('a');
+    run.complete('b');
+    run.fail('c');
+    expect(found(run, damage(run, 'a', { status: 'SCHEDULED', attempt: 1 }, 'compensate'))).toEqual(['I10']);
+  });
+
   it('R19: a cause or an undo result that does not fit the status', () => {
     const run = running();
     expect(found(run, { ...run.state, cause: 'cancel' })).toEqual(['R19']);

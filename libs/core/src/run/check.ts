@@ -126,6 +126,7 @@ function checkWakeUp(state: RunState, dag: Dag, rows: RunRows): Violation[] {
 /** I10: each undo has its step, and none starts before the undos of all that lies below it have settled. */
 function checkUndos(dag: Dag, rows: RunRows): Violation[] {
   const found: Violation[] = [];
+  let underWay = 0;
   const openBelow = new Set<string>();
   for (let i = dag.order.length - 1; i >= 0; i -= 1) {
     const nodeId = dag.order[i] ?? '';
@@ -136,11 +137,15 @@ function checkUndos(dag: Dag, rows: RunRows): Violation[] {
       const step = rows.of(nodeId, 'forward').find((row) => row.generation === undo.generation);
       if (step === undefined) found.push({ invariant: 'I10', message: 'an undo without a step', nodeId });
       if (undo.status === 'PLANNED' || isSettled(undo)) continue;
+      underWay += 1;
       if (blocked) found.push({ invariant: 'I10', message: `${nodeId} is undone before what lies below it`, nodeId });
       if (step !== undefined && !isSettled(step)) {
         found.push({ invariant: 'R18', message: `${nodeId} is undone while its step goes on`, nodeId });
       }
     }
+  }
+  if (underWay > 1 && dag.spec.compensation === 'sequential') {
+    found.push({ invariant: 'I10', message: `${underWay} undos at a time, but the definition says one by one` });
   }
   return found;
 }

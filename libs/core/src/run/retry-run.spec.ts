@@ -272,6 +272,19 @@ describe('a retry on another version (B83)', () => {
     expect(['c', 'side', 'after'].map((node) => run.status(node))).toEqual(['SCHEDULED', 'SCHEDULED', 'SCHEDULED']);
   });
 
+  it('skips new nodes that have no way in, and what lies below them', () => {
+    const run = new FakeRun(v1).start('b');
+    run.fail('b');
+    const below = [task('x', { after: ['a'] }), task('y', { after: ['x'] }), task('z', { after: ['x', 'c'] })];
+    const v2 = definition([...chain(task('a'), task('b'), task('c')), ...below], { version: 2 });
+    run.retry({ dag: v2 });
+    expect(['a', 'x', 'y', 'z'].map((node) => run.status(node))).toEqual(['SKIPPED', 'SKIPPED', 'SKIPPED', 'ABSENT']);
+    run.complete('b');
+    run.complete('c');
+    run.complete('z');
+    expect(run.state.status).toBe('SUCCEEDED');
+  });
+
   it('runs again what a new edge puts below something newer', () => {
     const first = definition([task('a'), task('b'), task('c', { after: ['a', 'b'] })]);
     const run = new FakeRun(first).start();
