@@ -181,6 +181,19 @@ describe.each(MAJORS)('starts on PostgreSQL %i', (major) => {
     expect(results.filter((result) => result.created.size === 1)).toHaveLength(1);
   });
 
+  it('never throws away what it has committed: a start that fails after that stays without an answer', async () => {
+    const key = randomUUID();
+    await start(fullStart({ idempotencyKey: key }));
+    const plain = fullStart();
+    const again = fullStart({ idempotencyKey: key });
+    const broken = fullStart({ idempotencyKey: randomUUID(), businessKey: 'a\u0000b' });
+    const { created, existing } = await start(plain, again, broken);
+    expect([...created]).toEqual([idOf(plain)]);
+    expect(existing.has(idOf(broken))).toBe(false);
+    await expect(start(broken)).rejects.toMatchObject({ kind: 'data' });
+    expect(await rowsOf(idOf(broken))).toBe('0 0 0 0 0');
+  });
+
   it('waits for a start that is being committed when it is asked whether it was (R6)', async () => {
     const batchId = randomUUID();
     const [here, absent] = [newRunId(), newRunId()];

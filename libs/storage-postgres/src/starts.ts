@@ -11,6 +11,9 @@ const MAX_KEY_ROUNDS = 5;
 /**
  * Starts with one key or none are one statement, which writes the runs whose key was free. Where a key is taken, or
  * several must be won together, one transaction: keys first, then the runs that won theirs (R24).
+ *
+ * An error means that nothing of the batch is committed (or, for `unknown-commit`, that `committedRuns` knows). What
+ * fails after something was committed stays without an answer: its caller tries again, with its key.
  */
 export async function writeStarts(db: Database, batch: StartBatch): Promise<StartResult> {
   const simple = batch.starts.filter((start) => keysOf(start).length <= 1 && !start.clientRunId);
@@ -18,9 +21,14 @@ export async function writeStarts(db: Database, batch: StartBatch): Promise<Star
   const existing = new Map<string, ExistingStart>();
   const contested = batch.starts.filter((start) => !created.has(start.write.runId));
   for (const round of roundsOf(contested)) {
-    const result = await writeContested(db, batch.batchId, round);
-    for (const start of result.winners) created.add(start.write.runId);
-    for (const [runId, found] of result.existing) existing.set(runId, found);
+    try {
+      const result = await writeContested(db, batch.batchId, round);
+      for (const start of result.winners) created.add(start.write.runId);
+      for (const [runId, found] of result.existing) existing.set(runId, found);
+    } catch (error) {
+      if (created.size === 0) throw error;
+      break;
+    }
   }
   return { created, existing };
 }
