@@ -310,6 +310,19 @@ describe('a step that is cut off (R17, R18)', () => {
     expect(known.task('pay').unknownOutcome).toBe(false);
   });
 
+  it('R17: an earlier attempt of unknown outcome counts, though the next one was not leased or is in backoff', () => {
+    const unleased = payBesideMail().lease('mail');
+    unleased.wakeAfter(30_000, 'mail');
+    unleased.fail('pay');
+    expect(unleased.task('mail')).toMatchObject({ status: 'CANCELLED', attempt: 2, unknownOutcome: true });
+    expect(unleased.status('mail', 'compensate')).toBe('SCHEDULED');
+    const inBackoff = payBesideMail({ compensate: true, timeouts: { startToCloseMs: 10_000 } }).lease('mail');
+    inBackoff.wakeAfter(10_000, 'mail');
+    inBackoff.fail('pay');
+    expect(inBackoff.task('mail')).toMatchObject({ status: 'CANCELLED', failures: 1, unknownOutcome: true });
+    expect(inBackoff.status('mail', 'compensate')).toBe('SCHEDULED');
+  });
+
   it('B38: what timed out is undone with what succeeded, and a late success does not stop it', () => {
     const ship = undoable('ship', { after: ['pay'], retry: { maxAttempts: 1 }, timeouts: { startToCloseMs: 10_000 } });
     const run = new FakeRun(definition([undoable('pay'), ship, undoable('mail')])).start().lease('mail');
