@@ -54,7 +54,6 @@ export {
   type StartCommand,
 } from './run-commands.js';
 export {
-  isTerminalStatus,
   journalToProto,
   runDetailsToProto,
   runToProto,

@@ -1,5 +1,5 @@
 import { runV1 } from '@baton/contracts';
-import { isTerminalStatus, journalToProto, runDetailsToProto, type RunDetailsRecord } from './run-messages.js';
+import { journalToProto, runDetailsToProto, type RunDetailsRecord } from './run-messages.js';
 
 const at = new Date('2026-11-30T12:00:00.123Z');
 const details: RunDetailsRecord = {
@@ -67,12 +67,5 @@ describe('a run on the wire', () => {
     const entry = { seq: 2 ** 40, epoch: 1, kind: 'run.started', at };
     const empty = { nodeId: null, taskId: null, taskKind: null, attempt: null, code: null, detail: null };
     expect(journalToProto({ ...entry, ...empty })).toMatchObject({ seq: 2n ** 40n, nodeId: '', attempt: 0 });
-  });
-
-  it('knows which statuses are the last', () => {
-    expect((['RUNNING', 'COMPENSATING'] as const).some(isTerminalStatus)).toBe(false);
-    expect((['SUCCEEDED', 'FAILED', 'COMPENSATED', 'EXPIRED', 'CANCELLED'] as const).every(isTerminalStatus)).toBe(
-      true,
-    );
   });
 });

@@ -135,16 +135,3 @@ function failureToProto(failure: Failure | null): runV1.Failure | undefined {
 function timeToProto(time: Date | null): string {
   return time ? time.toISOString() : '';
 }
-
-const terminal: ReadonlySet<RunStatus> = new Set<RunStatus>([
-  'SUCCEEDED',
-  'FAILED',
-  'COMPENSATED',
-  'COMPENSATION_FAILED',
-  'EXPIRED',
-  'CANCELLED',
-]);
-
-export function isTerminalStatus(status: RunStatus): boolean {
-  return terminal.has(status);
-}

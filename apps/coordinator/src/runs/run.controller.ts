@@ -2,12 +2,12 @@ import type { Metadata, ServerUnaryCall } from '@grpc/grpc-js';
 import { Controller, Inject } from '@nestjs/common';
 import { GrpcMethod } from '@nestjs/microservices';
 import type { runV1 } from '@baton/contracts';
+import { isTerminal } from '@baton/core';
 import type { EngineApi } from '@baton/engine';
 import { AllowRoles, principalOf } from '@baton/platform';
 import {
   cancelFromProto,
   historyQueryFromProto,
-  isTerminalStatus,
   journalToProto,
   listFromProto,
   resultQueryFromProto,
@@ -66,7 +66,7 @@ export class RunController {
     );
     return {
       run: runToProto(details.run),
-      finished: isTerminalStatus(details.run.status),
+      finished: isTerminal(details.run.status),
       output: details.output ?? undefined,
     };
   }

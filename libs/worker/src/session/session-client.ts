@@ -51,6 +51,8 @@ const CALL_OVERHEAD_BYTES = 200;
 const WATCH_INTERVAL_MS = 1_000;
 
 const CHANNEL_OPTIONS = {
+  // A name with several addresses: each new stream goes to the next of them.
+  'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
   'grpc.keepalive_time_ms': 30_000,
   'grpc.keepalive_timeout_ms': 10_000,
   'grpc.max_send_message_length': 8 * 1024 * 1024,
