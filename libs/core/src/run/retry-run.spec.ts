@@ -206,6 +206,27 @@ describe('a retry after an undo', () => {
   });
 });
 
+describe('the undo of an older generation', () => {
+  it('reads what that execution could read, not what came later', () => {
+    const b = task('b', { compensate: { input: outputOf('a') } });
+    const dag = definition(chain(task('a'), b, task('c')), { deadlineMs: 1_000, onDeadline: 'expire' });
+    const run = new FakeRun(dag).start();
+    run.complete('a', '"a1"');
+    run.complete('b');
+    run.fire('run-deadline');
+    run.retry({ fromNodeId: 'a' });
+    run.complete('a', '"a2"');
+    run.complete('b');
+    run.fail('c');
+    run.complete('b', '{}', { kind: 'compensate' });
+    const undos = run.store.dispatches.filter((sent) => sent.kind === 'compensate');
+    expect(undos.map((sent) => [sent.generation, sent.input])).toEqual([
+      [2, '"a2"'],
+      [1, '"a1"'],
+    ]);
+  });
+});
+
 describe('a retry on another version (B83)', () => {
   const v1 = definition(chain(task('a'), task('b'), task('c')));
 

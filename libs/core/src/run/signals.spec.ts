@@ -128,6 +128,17 @@ describe('a wait against its timeout (B52)', () => {
     expect(run.store.timers.size).toBe(0);
   });
 
+  it('R15: the timeout of an earlier generation does not end the wait of a later one', () => {
+    const run = new FakeRun(dag).start();
+    const old = run.timer('wait-timeout');
+    run.cancel();
+    run.retry();
+    run.store.timers.set(old.timerId, old);
+    run.store.now += 10_000;
+    expect(run.handle({ type: 'TimerFired', timerId: old.timerId })).toMatchObject({ kind: 'ignored' });
+    expect(run.task('paid')).toMatchObject({ status: 'WAITING', generation: 2 });
+  });
+
   it('B45: a cancel removes the timer of an open wait', () => {
     const run = new FakeRun(dag).start();
     const { timerId } = run.timer('wait-timeout');
