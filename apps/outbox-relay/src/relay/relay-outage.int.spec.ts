@@ -25,7 +25,7 @@ import { RelayProcess } from './testing/relay-process.js';
  */
 
 // A broker takes its time to start when the machine is busy.
-jest.setTimeout(120_000);
+jest.setTimeout(180_000);
 const slot = unique('outage_');
 const BATON_RELAY_WAL_SENDER_TIMEOUT_MS = '1500';
 

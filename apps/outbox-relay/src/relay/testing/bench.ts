@@ -105,11 +105,19 @@ export class Writer {
  */
 export async function writeConcurrently(
   writer: Writer,
-  plan: { readonly workers: number; readonly transactions: number; readonly runsPerWorker: number },
+  plan: {
+    readonly workers: number;
+    readonly transactions: number;
+    readonly runsPerWorker: number;
+    /** Time between two transactions of a worker. */
+    readonly paceMs?: number;
+  },
+  isEnough: () => boolean = () => false,
 ): Promise<void> {
   const work = async (): Promise<void> => {
     const runs = Array.from({ length: plan.runsPerWorker }, () => randomUUID());
-    for (let i = 0; i < plan.transactions; i += 1) {
+    for (let i = 0; i < plan.transactions && !isEnough(); i += 1) {
+      if (plan.paceMs !== undefined) await new Promise((resolve) => setTimeout(resolve, plan.paceMs));
       await writer.write(runs.slice(0, 1 + (i % runs.length)));
     }
   };
