@@ -81,13 +81,14 @@ export function launchAs(
       `PostgreSQL cannot run as root, and the user ${user.name} cannot enter ${closed}: move the project to a folder that others can enter, or run this as a normal user.`,
     );
   }
-  const privileges = [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'];
+  // Without this bit access(2) ignores capabilities, and initdb, which asks it for the server's binary, finds none.
+  const identity = ['--securebits=+no_setuid_fixup', `--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'];
   const capability = [
     '--inh-caps=-all,+dac_override',
     '--ambient-caps=-all,+dac_override',
     '--bounding-set=-all,+dac_override',
   ];
-  return { command: 'setpriv', args: [...privileges, ...capability, command, ...args] };
+  return { command: 'setpriv', args: [...identity, ...capability, command, ...args] };
 }
 
 /** The first folder on the way to a path that the user may not enter. */
