@@ -38,6 +38,8 @@ export interface EngineLimits {
   readonly lockedRuns: number;
   /** Calls that may wait in one lane; more are refused with UNAVAILABLE. */
   readonly queuedCalls: number;
+  /** Payload text that may wait in one lane, in UTF-16 units. */
+  readonly queuedBytes: number;
   /** Repeats of a batch after a transient error, before its callers hear UNAVAILABLE (R5). */
   readonly transientRepeats: number;
   /** First pause before a repeat; doubles. */
@@ -58,6 +60,7 @@ export const defaultLimits: EngineLimits = {
   batchBytes: 8 * 1024 * 1024,
   lockedRuns: 64,
   queuedCalls: 20_000,
+  queuedBytes: 64 * 1024 * 1024,
   transientRepeats: 6,
   transientPauseMs: 10,
   unknownCommitMs: 30_000,

@@ -7,7 +7,7 @@ import { Carried } from './carried.js';
 import { Decider, type DeciderDeps } from './decider.js';
 import { RunTurn } from './run-turn.js';
 import { settleTurn } from './settle.js';
-import { tellSafely, unavailable, type StoreFailures } from './store-failures.js';
+import { isLockTimeout, tellSafely, unavailable, type StoreFailures } from './store-failures.js';
 import { groupByRun, queueOf, type RunQueue, type Work } from './work.js';
 
 export interface PassDeps extends DeciderDeps {
@@ -94,6 +94,7 @@ export class EventPass {
       } catch (error) {
         this.evict(queues); // R3
         const kind = this.deps.failures.tell(error);
+        if (isLockTimeout(error)) return this.leaveLocked(queues, error, carried);
         if (kind === 'transient' && this.deps.failures.mayRepeat(repeats)) {
           await this.deps.failures.pause(repeats);
           mustRead = true;
@@ -105,6 +106,12 @@ export class EventPass {
         return;
       }
     }
+  }
+
+  /** R7: somebody holds one of these runs for long. The others do not wait for it, and no lane waits twice. */
+  private leaveLocked(queues: readonly RunQueue[], error: unknown, carried: Carried): void {
+    if (queues.length === 1) this.failAll(queues, unavailable(error), carried);
+    else for (const queue of queues) carried.alone(queue);
   }
 
   private async guardedReread(queues: readonly RunQueue[], carried: Carried): Promise<void> {

@@ -190,6 +190,63 @@ describe('a batch that fails', () => {
     expect(await waiting).toBe('APPLIED');
   });
 
+  it('lets nobody wait with a run whose lock is held for long (R7)', async () => {
+    const { engine, faults } = faultyEngine();
+    const runs = await startMany(engine, 4);
+    const [held = ''] = runs;
+    const timeout = new StoreError('transient', 'canceling statement due to lock timeout', '55P03');
+    const wantsHeld = ([refs]: readonly unknown[]): boolean => JSON.stringify(refs).includes(held);
+    faults.push({ statement: 'withLockedRuns', when: 'before', error: timeout, times: 2, matches: wantsHeld });
+    const cancel = (runId: string): Promise<unknown> =>
+      engine.cancel({ namespace: 'default', runId, requestId: 'c', reason: 'asked' }).then(
+        ({ status }) => status,
+        (error: { code: string }) => error.code,
+      );
+    expect(await Promise.all(runs.map(cancel))).toEqual(['STORE_UNAVAILABLE', 'CANCELLED', 'CANCELLED', 'CANCELLED']);
+    expect(await cancel(held)).toBe('CANCELLED');
+  });
+
+  it('starts the others when a key is locked for long (R7, R24)', async () => {
+    const { engine, store, faults } = faultyEngine();
+    const timeout = new StoreError('transient', 'canceling statement due to lock timeout', '55P03');
+    const wantsKey = (args: readonly unknown[]): boolean => JSON.stringify(args).includes('locked-key');
+    faults.push({ statement: 'writeStarts', when: 'before', error: timeout, times: 1_000, matches: wantsKey });
+    const keyed = (idempotencyKey: string): Promise<unknown> =>
+      engine.start({ namespace: 'default', definitionId: 'single', input: null, idempotencyKey }).then(
+        ({ created }) => created,
+        (error: { code: string }) => error.code,
+      );
+    expect(await Promise.all(['a', 'locked-key', 'b', 'c'].map(keyed))).toEqual([
+      true,
+      'STORE_UNAVAILABLE',
+      true,
+      true,
+    ]);
+    expect(store.runs.size).toBe(3);
+  });
+
+  it('refuses what would wait behind too much (R5)', async () => {
+    const { engine, store } = faultyEngine({ limits: { queuedBytes: 1_000, queuedCalls: 5 } });
+    const [runId = ''] = await startMany(engine, 1, 'diamond');
+    const signal = (n: number, size: number): Promise<unknown> =>
+      engine
+        .signal({
+          namespace: 'default',
+          runId,
+          name: 'x',
+          payload: JSON.stringify('y'.repeat(size)),
+          signalId: `s${n}`,
+        })
+        .then(
+          () => 'kept',
+          (error: { code: string }) => error.code,
+        );
+    expect(await Promise.all([signal(1, 2_000), signal(2, 1)])).toEqual(['kept', 'OVERLOADED']);
+    const many = await Promise.all(Array.from({ length: 8 }, (_x, n) => signal(10 + n, 1)));
+    expect(many.filter((answer) => answer === 'OVERLOADED')).toHaveLength(3);
+    expect(store.signals.get(runId)?.size).toBe(6);
+  });
+
   it('flags a run on which the decision itself fails, and commits the others (R8)', async () => {
     const store = storeWithDefinitions();
     const stuck: string[] = [];

@@ -27,25 +27,26 @@ export class Lane {
   /** R4: what a batch left behind comes before everything that arrived since. */
   private carriedEvents: readonly Work[] = [];
   private carriedStarts: readonly StartWork[] = [];
+  private queuedBytes = 0;
   private isRunning = false;
   private idleWaiters: (() => void)[] = [];
 
   constructor(private readonly parts: LaneParts) {}
 
   pushEvent(work: Work): void {
-    this.push(this.events, work);
+    this.push(this.events, work, work.size);
   }
 
   pushStart(work: StartWork): void {
-    this.push(this.starts, work);
+    this.push(this.starts, work, work.size);
   }
 
   pushAcquire(work: AcquireWork): void {
-    this.push(this.acquires, work);
+    this.push(this.acquires, work, 0);
   }
 
   pushHeartbeat(work: HeartbeatWork): void {
-    this.push(this.heartbeats, work);
+    this.push(this.heartbeats, work, 0);
   }
 
   get queued(): number {
@@ -58,11 +59,13 @@ export class Lane {
     return new Promise((resolve) => this.idleWaiters.push(resolve));
   }
 
-  private push<T>(queue: T[], work: T): void {
-    if (this.queued >= this.parts.limits.queuedCalls) {
+  private push<T>(queue: T[], work: T, size: number): void {
+    const { queuedCalls, queuedBytes } = this.parts.limits;
+    if (this.queued >= queuedCalls || this.queuedBytes > queuedBytes) {
       throw new EngineError('unavailable', 'OVERLOADED', 'too many calls are waiting; try again');
     }
     queue.push(work);
+    this.queuedBytes += size;
     if (this.isRunning) return;
     this.isRunning = true;
     // Calls made in the same turn of the event loop (one message of a worker's stream) go together.
@@ -116,6 +119,7 @@ export class Lane {
       count += 1;
     }
     const fresh = queue.splice(0, count);
+    for (const work of fresh) this.queuedBytes -= work.size;
     return carried.length === 0 ? fresh : [...carried, ...fresh];
   }
 }

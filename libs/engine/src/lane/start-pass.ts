@@ -8,7 +8,7 @@ import { StoreError, type ExistingStart, type RunStartWrite, type StartResult } 
 import type { PassDeps } from './event-pass.js';
 import { inputError, refusalError } from './refusals.js';
 import { rememberRun, runFacts, tellActions } from './settle.js';
-import { tellSafely, unavailable } from './store-failures.js';
+import { isLockTimeout, tellSafely, unavailable } from './store-failures.js';
 
 export interface StartDeps extends PassDeps {
   readonly route: Route;
@@ -96,6 +96,7 @@ export class StartPass {
             return failAll(rest, unavailable(cause), settle);
           }
         }
+        if (isLockTimeout(error)) return this.leaveLocked(rest, error, settle);
         if (kind === 'transient' && this.deps.failures.mayRepeat(repeats)) {
           await this.deps.failures.pause(repeats);
           continue;
@@ -106,6 +107,14 @@ export class StartPass {
     }
     this.settleAll(decided, { created: durable, existing: new Map() }, settle);
     this.tellCommit(durable.size, started);
+  }
+
+  /** R7: somebody holds one of the keys for long. The others do not wait for it. */
+  private async leaveLocked(starts: readonly DecidedStart[], error: unknown, settle: Settle): Promise<void> {
+    if (starts.length === 1) return failAll(starts, unavailable(error), settle);
+    const middle = Math.ceil(starts.length / 2);
+    await this.writeAll(starts.slice(0, middle), settle);
+    await this.writeAll(starts.slice(middle), settle);
   }
 
   /** R5, R8: the start that cannot be stored is found by halves and refused. */

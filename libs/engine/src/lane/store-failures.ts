@@ -10,6 +10,11 @@ export function kindOf(error: unknown): FailureKind {
   return error instanceof StoreError ? error.kind : 'unavailable';
 }
 
+/** lock_timeout passed: a lock that is held for so long is not a matter of trying again at once. */
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof StoreError && error.sqlState === '55P03';
+}
+
 export function unavailable(cause: unknown): EngineError {
   return new EngineError('unavailable', 'STORE_UNAVAILABLE', 'the database does not answer; try again', { cause });
 }
