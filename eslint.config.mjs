@@ -104,7 +104,11 @@ export default tseslint.config(
     rules: {
       'max-lines': ['error', { max: 800 }],
       'max-lines-per-function': 'off',
-      '@nx/enforce-module-boundaries': boundaries({ also: ['testing', 'tooling'], anyPackage: true }),
+      '@nx/enforce-module-boundaries': boundaries({
+        also: ['testing', 'tooling'],
+        alsoTags: ['role:schema'],
+        anyPackage: true,
+      }),
       '@typescript-eslint/no-restricted-imports': ['error', { patterns: [deepImports] }],
     },
   },

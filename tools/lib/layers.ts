@@ -44,14 +44,16 @@ export const layerNames: readonly string[] = rows.map((row) => row.layer);
 export interface FileKind {
   /** Layers that this kind of file may use on top of its project's row (specs: testing). */
   also?: string[];
+  /** Tags that this kind of file may use besides layers (specs: the schema). */
+  alsoTags?: string[];
   /** Lifts the limits on npm packages, which hold for shipped code. */
   anyPackage?: boolean;
 }
 
-export function layerConstraints({ also = [], anyPackage = false }: FileKind = {}): object[] {
+export function layerConstraints({ also = [], alsoTags: more = [], anyPackage = false }: FileKind = {}): object[] {
   return rows.map(({ layer, uses, alsoTags = [], allowedExternalImports, bannedExternalImports }) => ({
     sourceTag: `layer:${layer}`,
-    onlyDependOnLibsWithTags: [...[...uses, ...also].map((name) => `layer:${name}`), ...alsoTags],
+    onlyDependOnLibsWithTags: [...[...uses, ...also].map((name) => `layer:${name}`), ...alsoTags, ...more],
     ...(!anyPackage && allowedExternalImports ? { allowedExternalImports } : {}),
     ...(!anyPackage && bannedExternalImports ? { bannedExternalImports } : {}),
   }));
