@@ -26,7 +26,7 @@ export class DeadLetters {
 
   constructor(private readonly options: DeadLetterOptions) {}
 
-  /** Never rejects: a message that cannot be kept either is in the log, whole. */
+  /** Never rejects: of a message that cannot be kept either, the log says where it is as long as Kafka keeps it. */
   async bury(message: ConsumedMessage, reason: string): Promise<void> {
     const place = { topic: message.topic, partition: message.partition, offset: String(message.offset) };
     this.options.logger.error({ ...place, reason }, 'a message cannot be read; it goes to the dead letters');
@@ -40,8 +40,10 @@ export class DeadLetters {
         await sleep(backoffMs(tried, 100, 2_000));
       }
     }
-    const value = message.value?.toString('base64') ?? null;
-    this.options.logger.error({ ...place, reason, value, err: failure }, 'the dead letter could not be stored');
+    this.options.logger.error(
+      { ...place, reason, err: failure },
+      'the dead letter could not be stored; it stays there',
+    );
   }
 
   async close(): Promise<void> {
