@@ -1,7 +1,7 @@
 import { decide } from '@baton/core';
 import type { EngineApi, TaskReport } from '../api.js';
 import type { EngineOptions } from '../options.js';
-import { FenceMissError, StoreError } from '../ports.js';
+import { FenceMissError, StoreError, type StartBatch } from '../ports.js';
 import {
   completed,
   memoryEngine,
@@ -204,6 +204,34 @@ describe('a batch that fails', () => {
       );
     expect(await Promise.all(runs.map(cancel))).toEqual(['STORE_UNAVAILABLE', 'CANCELLED', 'CANCELLED', 'CANCELLED']);
     expect(await cancel(held)).toBe('CANCELLED');
+  });
+
+  it('answers the starts that are durable, whatever becomes of the others of their batch (R6)', async () => {
+    const { engine, store, faults } = faultyEngine();
+    const start = (idempotencyKey?: string): Promise<unknown> =>
+      engine
+        .start({
+          namespace: 'default',
+          definitionId: 'single',
+          input: null,
+          ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+        })
+        .then(
+          ({ created }) => created,
+          (error: { code: string }) => error.code,
+        );
+    expect(await start('taken')).toBe(true);
+    const isRest = ([batch]: readonly unknown[]): boolean => (batch as StartBatch).starts.length === 1;
+    faults.push({ statement: 'writeStarts', when: 'after', error: lostCommit, times: 1 });
+    faults.push({ statement: 'writeStarts', when: 'before', error: away, times: 1, matches: isRest });
+    expect(await Promise.all([start(), start('taken')])).toEqual([true, 'STORE_UNAVAILABLE']);
+    expect(store.runs.size).toBe(2);
+  });
+
+  it('does not try for ever when no COMMIT of starts is ever answered (R6)', async () => {
+    const { engine, faults } = faultyEngine();
+    faults.push({ statement: 'writeStarts', when: 'before', error: lostCommit, times: 1_000 });
+    await expect(startOf(engine, 'single')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   });
 
   it('starts the others when a key is locked for long (R7, R24)', async () => {

@@ -75,26 +75,21 @@ export class StartPass {
   private async writeAll(decided: readonly DecidedStart[], settle: Settle): Promise<void> {
     const started = this.deps.now();
     const batchId = this.deps.newId();
-    const durable = new Set<string>();
-    for (let repeats = 0; ; repeats += 1) {
-      const rest = decided.filter((start) => !durable.has(start.work.runId));
-      if (rest.length === 0) break;
+    let rest = decided;
+    for (let repeats = 0; rest.length > 0; repeats += 1) {
       try {
         const result = await this.deps.store.writeStarts({ batchId, starts: rest.map((start) => start.write) });
-        for (const runId of result.created) durable.add(runId);
-        this.settleAll(decided, { created: durable, existing: result.existing }, settle);
-        this.tellCommit(durable.size, started);
+        this.settleAll(rest, result, settle);
+        this.tellCommit(result.created.size, started);
         return;
       } catch (error) {
         const kind = this.deps.failures.tell(error);
         if (kind === 'unknown-commit') {
-          try {
-            const refs = rest.map(({ write }) => write.write);
-            for (const runId of await this.deps.failures.committed(batchId, refs)) durable.add(runId);
-            continue;
-          } catch (cause) {
-            return failAll(rest, unavailable(cause), settle);
-          }
+          const durable = await this.settleDurable(batchId, rest, settle);
+          this.tellCommit(durable.size, started);
+          rest = rest.filter((start) => !durable.has(start.work.runId));
+          if (!this.deps.failures.mayRepeat(repeats)) return failAll(rest, unavailable(error), settle);
+          continue;
         }
         if (isLockTimeout(error)) return this.leaveLocked(rest, error, settle);
         if (kind === 'transient' && this.deps.failures.mayRepeat(repeats)) {
@@ -105,8 +100,26 @@ export class StartPass {
         return failAll(rest, unavailable(error), settle);
       }
     }
-    this.settleAll(decided, { created: durable, existing: new Map() }, settle);
-    this.tellCommit(durable.size, started);
+  }
+
+  /** R6: what is durable is answered before anything else is tried, so that no failure of the others can lose it. */
+  private async settleDurable(
+    batchId: string,
+    starts: readonly DecidedStart[],
+    settle: Settle,
+  ): Promise<ReadonlySet<string>> {
+    try {
+      const created = await this.deps.failures.committed(
+        batchId,
+        starts.map(({ write }) => write.write),
+      );
+      const durable = starts.filter((start) => created.has(start.work.runId));
+      this.settleAll(durable, { created, existing: new Map() }, settle);
+      return created;
+    } catch (cause) {
+      failAll(starts, unavailable(cause), settle);
+      return new Set(starts.map((start) => start.work.runId));
+    }
   }
 
   /** R7: somebody holds one of the keys for long. The others do not wait for it. */
