@@ -359,18 +359,21 @@ EXCEPTION WHEN check_violation THEN
   RETURN 0;
 END $$;
 
--- Creates what is missing: by month for tables partitioned by run_id (last month, this one, `ahead_months` more),
--- by day for the outbox (yesterday, today and `ahead_days` more). Safe to call at any time, by anyone, concurrently.
--- Returns the number of partitions made. A DEFAULT partition everywhere catches what has no other home:
+-- Creates what is missing: by month for tables partitioned by run_id (this month and `ahead_months` more; the one before
+-- too while ids of it may still come, which are at most a day old), by day for the outbox (today and `ahead_days` more).
+-- No more than that: every statement prepares itself for every partition there is. Safe to call at any time, by anyone,
+-- concurrently. Returns the number of partitions made. A DEFAULT partition everywhere catches what has no other home:
 -- a row in it is a finding, not a loss.
 -- The lock timeout keeps a long query from turning this call into a queue in front of every other statement.
-CREATE FUNCTION baton.ensure_partitions(ahead_months integer DEFAULT 2, ahead_days integer DEFAULT 3) RETURNS integer
+CREATE FUNCTION baton.ensure_partitions(ahead_months integer DEFAULT 1, ahead_days integer DEFAULT 3,
+  behind_months integer DEFAULT NULL) RETURNS integer
 LANGUAGE plpgsql SET lock_timeout = '3s' SET timezone = 'UTC' AS $$
 DECLARE
   parent text;
   settings text;
   start_at timestamptz;
   made integer := 0;
+  first_month integer := -coalesce(behind_months, CASE WHEN extract(day FROM baton.now()) <= 2 THEN 1 ELSE 0 END);
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtext('baton.ensure_partitions'));
   FOREACH parent IN ARRAY ARRAY['workflow_runs', 'run_payloads', 'task_instances', 'run_journal', 'signals'] LOOP
@@ -378,14 +381,14 @@ BEGIN
     settings := CASE parent WHEN 'workflow_runs' THEN 'WITH (fillfactor = 60)'
       WHEN 'task_instances' THEN 'WITH (fillfactor = 80)' ELSE '' END;
     made := made + baton.create_partition(parent, parent || '_default', settings, NULL, NULL);
-    FOR month IN -1..ahead_months LOOP
+    FOR month IN first_month..ahead_months LOOP
       start_at := date_trunc('month', baton.now()) + make_interval(months => month);
       made := made + baton.create_partition(parent, parent || '_' || to_char(start_at, 'YYYYMM'), settings,
         baton.uuidv7_floor(start_at)::text, baton.uuidv7_floor(start_at + interval '1 month')::text);
     END LOOP;
   END LOOP;
   made := made + baton.create_partition('outbox', 'outbox_default', '', NULL, NULL);
-  FOR day IN -1..ahead_days LOOP
+  FOR day IN 0..ahead_days LOOP
     start_at := date_trunc('day', baton.now()) + make_interval(days => day);
     made := made + baton.create_partition('outbox', 'outbox_' || to_char(start_at, 'YYYYMMDD'), '',
       start_at::text, (start_at + interval '1 day')::text);

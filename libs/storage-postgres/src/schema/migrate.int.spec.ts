@@ -134,7 +134,8 @@ describe.each([18, 15] as const)('migrations on PostgreSQL %i', (major) => {
         )
       ).rows.map((row) => row.name);
     const before = await partitions('workflow_runs');
-    expect(before).toHaveLength(5);
+    expect(before.length).toBeGreaterThanOrEqual(3);
+    const days = (await partitions('outbox')).length;
     expect(before).toContain('workflow_runs_default');
     await client.query(
       `CREATE OR REPLACE FUNCTION baton.now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE
@@ -143,8 +144,8 @@ describe.each([18, 15] as const)('migrations on PostgreSQL %i', (major) => {
     const others = await Promise.all([1, 2, 3].map(() => connect(database.url)));
     await Promise.all(others.map((other) => ensurePartitions(other)));
     await Promise.all(others.map((other) => other.end()));
-    expect(await partitions('workflow_runs')).toHaveLength(7);
-    expect((await partitions('outbox')).length).toBeGreaterThan(6);
+    expect(await partitions('workflow_runs')).toHaveLength(before.length + 2);
+    expect(await partitions('outbox')).toHaveLength(days + 4);
   });
 
   it('does not lock running statements out while it makes a partition, nor waits for them for long (R25)', async () => {
@@ -166,7 +167,7 @@ describe.each([18, 15] as const)('migrations on PostgreSQL %i', (major) => {
     await migrate({ url: database.url, publication: false });
     await client.query(
       `INSERT INTO baton.run_journal (run_id, seq, namespace, epoch, kind, at)
-       VALUES (baton.uuidv7_floor(clock_timestamp() + interval '95 days'), 1, 'default', 1, 'run.started', now())`,
+       VALUES (baton.uuidv7_floor(date_trunc('month', clock_timestamp(), 'UTC') + interval '3 months 1 day'), 1, 'default', 1, 'run.started', now())`,
     );
     await client.query(
       `CREATE OR REPLACE FUNCTION baton.now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE

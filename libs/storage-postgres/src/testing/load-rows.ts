@@ -6,6 +6,7 @@ const OTHERS = 20_000;
 /** 100,000 runs with a task each, and a fifth of that in the other hot tables, spread over three monthly partitions (and three days of outbox), and analysed. */
 export async function loadRows(client: Client): Promise<void> {
   await client.query('SET synchronous_commit = off');
+  await client.query('SELECT baton.ensure_partitions(1, 1, 1)');
   await client.query(
     `CREATE TEMPORARY TABLE seeds AS
      SELECT n,
