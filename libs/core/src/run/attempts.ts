@@ -39,6 +39,17 @@ export function dispatchAgain(t: Transition, taskId: string, redispatches: numbe
   dispatchTask(t, taskId, { input, redispatches });
 }
 
+/**
+ * R17: may the step have had an effect, as far as its ended attempts tell? A worker that asked to be called again later
+ * said that it is not done, and that stays so until a later attempt says how it ended.
+ */
+export function isOutcomeOpen(task: TaskState): boolean {
+  return task.unknownOutcome || task.failure?.code === DEFERRED;
+}
+
+/** Code of an attempt that its worker wants to have again later. */
+export const DEFERRED = 'DEFERRED';
+
 /** How an attempt ended without success. */
 export interface AttemptEnd {
   readonly failure: Failure;

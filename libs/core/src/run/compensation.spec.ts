@@ -299,6 +299,32 @@ describe('a step that is cut off (R17, R18)', () => {
     expect(failed.has('mail', 'compensate')).toBe(false);
   });
 
+  it('deferred, and dispatched again to nobody: it is still not done, so it is undone', () => {
+    const cancelled = payBesideMail().lease('mail');
+    cancelled.defer('mail', 5_000);
+    cancelled.wakeAfter(5_000, 'mail');
+    cancelled.fail('pay');
+    expect(cancelled.task('mail')).toMatchObject({ status: 'CANCELLED', attempt: 2, unknownOutcome: true });
+    expect(cancelled.status('mail', 'compensate')).toBe('SCHEDULED');
+    const givenBack = payBesideMail().lease('mail');
+    givenBack.defer('mail', 5_000);
+    givenBack.wakeAfter(5_000, 'mail');
+    givenBack.lease('mail').release('mail', false);
+    givenBack.fail('pay');
+    expect(givenBack.status('mail', 'compensate')).toBe('SCHEDULED');
+    const late = payBesideMail({ compensate: true, timeouts: { scheduleToCloseMs: 8_000 } }).lease('mail');
+    late.defer('mail', 5_000);
+    late.wakeAfter(8_000, 'mail');
+    expect(late.task('mail')).toMatchObject({ status: 'TIMED_OUT', unknownOutcome: true });
+    expect(late.status('mail', 'compensate')).toBe('SCHEDULED');
+    const known = payBesideMail().lease('mail');
+    known.defer('mail', 5_000);
+    known.wakeAfter(5_000, 'mail');
+    known.lease('mail').fail('mail', 'DECLINED');
+    known.fail('pay');
+    expect(known.has('mail', 'compensate')).toBe(false);
+  });
+
   it('R17: an unknown outcome sticks, also when a later attempt failed definitely, unless one succeeded', () => {
     const sticky = new FakeRun(definition([task('pay', { compensate: true })])).start().lease('pay');
     sticky.wakeAfter(30_000, 'pay');

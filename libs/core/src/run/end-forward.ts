@@ -1,3 +1,4 @@
+import { isOutcomeOpen } from './attempts.js';
 import { CUT_OFF_GRACE_MS } from './policy.js';
 import { finishEnded } from './finish.js';
 import { advanceUndo, planUndos, stepsToUndo } from './undo.js';
@@ -56,7 +57,7 @@ function closeOpenSteps(t: Transition, undo: boolean): void {
     const row = t.rows.current(nodeId);
     if (row === undefined || isSettled(row)) continue;
     if (row.status === 'SCHEDULED') endScheduled(t, row, undo, closing);
-    else if (row.status === 'BACKOFF' && row.failure?.code === 'DEFERRED') closeUnknown(t, row);
+    else if (row.status === 'BACKOFF' && isOutcomeOpen(row)) closeUnknown(t, row);
     else closing.push(row);
   }
   if (closing.length === 0) return;
@@ -71,7 +72,9 @@ function endScheduled(t: Transition, row: TaskState, undo: boolean, closing: Tas
   const lease = t.leaseOf(row.taskId);
   if (lease === undefined) return; // asked for
   if (lease.leaseId === null) {
-    closing.push(row); // never leased, so never started; acquire is refused from now on
+    // This attempt was never leased, so never started; acquire is refused from now on.
+    if (isOutcomeOpen(row)) closeUnknown(t, row);
+    else closing.push(row);
     return;
   }
   const node = t.dag.nodes.get(row.nodeId);

@@ -1,6 +1,6 @@
 import { assertNever } from '../assert-never.js';
 import { goOnBelow, conclude } from './conclude.js';
-import { dispatchAgain, endAttempt, type AttemptEnd } from './attempts.js';
+import { DEFERRED, dispatchAgain, endAttempt, isOutcomeOpen, type AttemptEnd } from './attempts.js';
 import type { ReportOutcome } from './decide-types.js';
 import type { NodeCompleted, NodeFailed, TaskDeferred, TaskReleased } from './events.js';
 import { cleanFailure } from './failures.js';
@@ -59,12 +59,12 @@ function applyReport(t: Transition, task: TaskState, event: Report): void {
     case 'TaskReleased':
       return giveBack(t, task, event, {
         failure: { code: 'WORKER_RELEASED', message: 'the worker gave the attempt back' },
-        unknownOutcome: task.unknownOutcome || event.started,
+        unknownOutcome: isOutcomeOpen(task) || event.started,
         pauseMs: 0,
       });
     case 'TaskDeferred':
       return giveBack(t, task, event, {
-        failure: { code: 'DEFERRED', message: 'the worker asked to be called again later' },
+        failure: { code: DEFERRED, message: 'the worker asked to be called again later' },
         unknownOutcome: task.unknownOutcome,
         pauseMs: Math.min(Math.max(0, Math.round(event.delayMs) || 0), MAX_DURATION_MS),
       });
@@ -154,7 +154,7 @@ function reportInCutOff(t: Transition, task: TaskState, event: Report): void {
         status: 'CANCELLED',
         failure: { code: 'CANCELLED', message: 'given back after the run went on without it' },
         reportHash: event.reportHash,
-        unknownOutcome: task.unknownOutcome || event.type === 'TaskDeferred' || event.started,
+        unknownOutcome: isOutcomeOpen(task) || event.type === 'TaskDeferred' || event.started,
       });
       return;
     default:

@@ -1,4 +1,4 @@
-import { dispatchAgain } from './attempts.js';
+import { dispatchAgain, isOutcomeOpen } from './attempts.js';
 import type { LeaseFacts } from './decide-types.js';
 import type { TaskWoken } from './events.js';
 import { endCutOff, failStep } from './reports.js';
@@ -79,7 +79,7 @@ function wakeUnleased(t: Transition, task: TaskState, facts: LeaseFacts): Outcom
       failure: { code: 'SCHEDULE_TO_START_TIMEOUT', message: 'no worker started the attempt in time' },
       status: 'TIMED_OUT',
       reportHash: null,
-      unknownOutcome: task.unknownOutcome, // R17: never leased = not started
+      unknownOutcome: isOutcomeOpen(task), // R17: never leased = not started
       counts: 'failure',
       retryable: true,
     });
@@ -98,7 +98,7 @@ function closeByTime(t: Transition, task: TaskState, facts: LeaseFacts): Outcome
     failure: { code: 'SCHEDULE_TO_CLOSE_TIMEOUT', message: 'the task was not over within scheduleToClose' },
     status: 'TIMED_OUT',
     reportHash: null,
-    unknownOutcome: task.unknownOutcome || leased,
+    unknownOutcome: isOutcomeOpen(task) || leased,
     counts: 'failure',
     retryable: false,
     ...(leased ? { endedBy: 'schedule-to-close' as const } : {}),
