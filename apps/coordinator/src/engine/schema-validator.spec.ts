@@ -34,6 +34,15 @@ describe('the check of an input against a JSON Schema', () => {
     expect(validator.validate(bad, '{}')).toMatchObject([{ code: 'SCHEMA_INVALID' }]);
   });
 
+  it.each([
+    ['a pattern', '{"type":"string","p\\u0061ttern":"^(a+)+$"}', JSON.stringify(`${'a'.repeat(60)}!`)],
+    ['a list of unique things', '{"type":"array","uniqueItems":true}', JSON.stringify(manyObjects(30_000))],
+    ['references that double', JSON.stringify(doubling(40)), '1'],
+  ])('gives up a check that would stop the process: %s (I14)', (_what, slow, value) => {
+    expect(validator.validate(slow, value)).toMatchObject([{ code: 'SCHEMA_TOO_SLOW' }]);
+    expect(validator.validate(schema, '{"orderId":"x","count":1}')).toMatchObject([{ code: 'FORMAT' }]);
+  });
+
   it('refuses a schema that is too large', () => {
     const bad = JSON.stringify({ description: 'x'.repeat(70_000) });
     expect(validator.validate(bad, '{}')).toMatchObject([{ code: 'SCHEMA_TOO_LARGE' }]);
@@ -47,3 +56,18 @@ describe('the check of an input against a JSON Schema', () => {
     expect(validator.validate(two, '"a"')).toHaveLength(1);
   });
 });
+
+function manyObjects(count: number): readonly object[] {
+  return Array.from({ length: count }, (_, n) => ({ n }));
+}
+
+/** Each level is checked twice by the one above it. */
+function doubling(levels: number): object {
+  const $defs = Object.fromEntries(
+    Array.from({ length: levels }, (_, level) => {
+      const below = level === 0 ? { type: 'number' } : { $ref: `#/$defs/d${level - 1}` };
+      return [`d${level}`, { allOf: [below, below] }];
+    }),
+  );
+  return { $defs, $ref: `#/$defs/d${levels - 1}` };
+}

@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import { createHash } from 'node:crypto';
+import { createContext, Script } from 'node:vm';
 import { LRUCache } from 'lru-cache';
 
 export interface SchemaIssue {
@@ -15,14 +16,22 @@ const MAX_ISSUES = 50;
 /** Larger inputs are told their first problem alone: the list of all could be larger than the input. */
 const ALL_ISSUES_UP_TO_CHARS = 64 * 1024;
 
+/** Keywords whose check may take time out of all proportion to the sizes of schema and input. */
+const UNBOUNDED = /"(?:pattern|patternProperties|uniqueItems|\$ref)":/;
+/** The others take time in proportion to their product. Below this it costs less than watching it. */
+const UNWATCHED_PRODUCT = 4_000_000;
+const MAX_CHECK_MS = 1_000;
+
 interface Compiled {
   readonly all: ValidateFunction;
   readonly first: ValidateFunction;
+  readonly isUnbounded: boolean;
 }
 
 /**
  * JSON Schema for the inputs of runs. Strict, no remote references (there is nothing that would load one), compiled
- * once for each schema text: definition versions are immutable.
+ * once for each schema text: definition versions are immutable. Bounded in time: a tenant's pattern must not stop the
+ * process for everybody (I14).
  */
 export class SchemaValidator {
   private readonly compiled = new LRUCache<string, Compiled | readonly SchemaIssue[]>({ max: MAX_COMPILED });
@@ -31,7 +40,11 @@ export class SchemaValidator {
     const compiled = this.compile(schema);
     if (isIssues(compiled)) return compiled;
     const run = value.length <= ALL_ISSUES_UP_TO_CHARS ? compiled.all : compiled.first;
-    if (run(JSON.parse(value))) return [];
+    const input: unknown = JSON.parse(value);
+    const isWatched = compiled.isUnbounded || schema.length * value.length > UNWATCHED_PRODUCT;
+    const valid = isWatched ? withinTime(() => run(input)) : run(input);
+    if (valid === 'timeout') return [TOO_SLOW];
+    if (valid) return [];
     return (run.errors ?? []).slice(0, MAX_ISSUES).map(toIssue);
   }
 
@@ -46,13 +59,38 @@ export class SchemaValidator {
   }
 }
 
+const TOO_SLOW: SchemaIssue = {
+  pointer: '',
+  code: 'SCHEMA_TOO_SLOW',
+  message: `the input could not be checked within ${MAX_CHECK_MS} ms`,
+};
+
+const BOUNDED = new Script('check()');
+const SCOPE: { check?: () => boolean } = {};
+const CONTEXT = createContext(SCOPE);
+
+/** The only way to stop a synchronous check, a regular expression among them, is to run it as a script with a timeout. */
+function withinTime(check: () => boolean): boolean | 'timeout' {
+  SCOPE.check = check;
+  try {
+    return BOUNDED.runInContext(CONTEXT, { timeout: MAX_CHECK_MS }) as boolean;
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return 'timeout';
+    throw error;
+  } finally {
+    delete SCOPE.check;
+  }
+}
+
 function compileSchema(text: string): Compiled | readonly SchemaIssue[] {
   if (Buffer.byteLength(text) > MAX_SCHEMA_BYTES) {
     return [{ pointer: '', code: 'SCHEMA_TOO_LARGE', message: `the schema has more than ${MAX_SCHEMA_BYTES} bytes` }];
   }
   try {
     const schema = JSON.parse(text) as object;
-    return { all: newAjv(true).compile(schema), first: newAjv(false).compile(schema) };
+    // Written anew, so that no spelling of a keyword goes unseen.
+    const isUnbounded = UNBOUNDED.test(JSON.stringify(schema));
+    return { all: newAjv(true).compile(schema), first: newAjv(false).compile(schema), isUnbounded };
   } catch (error) {
     return [{ pointer: '', code: 'SCHEMA_INVALID', message: `the schema cannot be used: ${(error as Error).message}` }];
   }
