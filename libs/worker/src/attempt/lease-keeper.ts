@@ -39,7 +39,8 @@ export class LeaseKeeper {
     private readonly session: Pick<SessionClient, 'heartbeat'>,
   ) {
     this.renewedAt = lease.askedAt;
-    this.ttlMs = lease.ttlMs > 0 ? lease.ttlMs : DEFAULT_TTL_MS;
+    // The same lease given again may have less than a millisecond left: then it is lost at once.
+    this.ttlMs = Math.max(1, lease.ttlMs);
     this.armFence();
     this.planBeat(this.ttlMs / BEATS_PER_TTL);
     if (lease.startToCloseMs > 0) {
@@ -135,6 +136,5 @@ export class LeaseKeeper {
   }
 }
 
-const DEFAULT_TTL_MS = 30_000;
 const BEATS_PER_TTL = 3;
 const MIN_GAP_PER_TTL = 10;
