@@ -182,6 +182,7 @@ describe('reports and signals against a running platform', () => {
       // Beside it stands the row of its undo, which the definite failure has dropped.
       const forward = view.tasks.filter((row) => row.nodeId === 'first' && row.kind === 'forward');
       expect(forward.map((row) => row.attempt)).toEqual([1]);
+      return true;
     });
   });
 
