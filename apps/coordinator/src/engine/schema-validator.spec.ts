@@ -30,6 +30,8 @@ describe('the check of an input against a JSON Schema', () => {
     ['a remote reference', '{"$ref":"https://example.com/schema.json"}'],
     ['an unknown keyword', '{"typ":"object"}'],
     ['text that is not JSON', '{'],
+    ['an answer that is a promise', '{"$async":true,"type":"string"}'],
+    ['a reference to itself', '{"$defs":{"a":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}'],
   ])('refuses a schema with %s, and loads nothing', (_what, bad) => {
     expect(validator.validate(bad, '{}')).toMatchObject([{ code: 'SCHEMA_INVALID' }]);
   });

@@ -42,10 +42,13 @@ export class SchemaValidator {
     const run = value.length <= ALL_ISSUES_UP_TO_CHARS ? compiled.all : compiled.first;
     const input: unknown = JSON.parse(value);
     const isWatched = compiled.isUnbounded || schema.length * value.length > UNWATCHED_PRODUCT;
-    const valid = isWatched ? withinTime(() => run(input)) : run(input);
-    if (valid === 'timeout') return [TOO_SLOW];
-    if (valid) return [];
-    return (run.errors ?? []).slice(0, MAX_ISSUES).map(toIssue);
+    try {
+      const valid = isWatched ? withinTime(() => run(input)) : run(input);
+      if (valid === 'timeout') return [TOO_SLOW];
+      return valid ? [] : (run.errors ?? []).slice(0, MAX_ISSUES).map(toIssue);
+    } catch (error) {
+      return [unusable(error)]; // a reference that leads to itself, without end
+    }
   }
 
   private compile(schema: string): Compiled | readonly SchemaIssue[] {
@@ -90,15 +93,30 @@ function compileSchema(text: string): Compiled | readonly SchemaIssue[] {
     const schema = JSON.parse(text) as object;
     // Written anew, so that no spelling of a keyword goes unseen.
     const isUnbounded = UNBOUNDED.test(JSON.stringify(schema));
-    return { all: newAjv(true).compile(schema), first: newAjv(false).compile(schema), isUnbounded };
+    const all = newAjv(true).compile(schema);
+    // Its answer is a promise: true for every input, and a rejection that nobody hears.
+    if ('$async' in all) throw new Error('$async is not supported');
+    return { all, first: newAjv(false).compile(schema), isUnbounded };
   } catch (error) {
-    return [{ pointer: '', code: 'SCHEMA_INVALID', message: `the schema cannot be used: ${(error as Error).message}` }];
+    return [unusable(error)];
   }
+}
+
+function unusable(error: unknown): SchemaIssue {
+  return { pointer: '', code: 'SCHEMA_INVALID', message: `the schema cannot be used: ${(error as Error).message}` };
 }
 
 /** A compiler for each schema: two definitions may use the same $id. */
 function newAjv(allErrors: boolean): Ajv {
-  const ajv = new Ajv({ strict: true, strictTypes: false, strictRequired: false, allErrors, addUsedSchema: false });
+  // As the registry compiles it at publish: what was accepted there must work here.
+  const options = {
+    strict: true,
+    strictTypes: false,
+    strictRequired: false,
+    addUsedSchema: false,
+    logger: false,
+  } as const;
+  const ajv = new Ajv({ ...options, allErrors });
   addFormats.default(ajv);
   return ajv;
 }
