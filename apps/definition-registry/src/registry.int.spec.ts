@@ -126,8 +126,11 @@ describe('the definition registry', () => {
     expect(checked.issues.filter(({ severity }) => severity === 'error')).toHaveLength(error.details.length);
   });
 
-  it('refuses an input schema that is not a strict JSON Schema', async () => {
-    const bad = JSON.stringify({ ...JSON.parse(spec('schema', 1)), input: { type: 'object', requird: ['x'] } });
+  it.each([
+    ['with an unknown keyword', { type: 'object', requird: ['x'] }],
+    ['whose answer is a promise', { $async: true, type: 'object' }],
+  ])('refuses an input schema %s', async (_what, input) => {
+    const bad = JSON.stringify({ ...JSON.parse(spec('schema', 1)), input });
     const error = await refusal(publish(bad));
     expect(error.details).toEqual([expect.objectContaining({ pointer: '/input', code: 'INPUT_SCHEMA_INVALID' })]);
   });

@@ -13,8 +13,8 @@ export function checkInputSchema(schemaText: JsonText): readonly DefinitionIssue
     return [issue('INPUT_SCHEMA_TOO_LARGE', `the input schema is larger than ${MAX_SCHEMA_BYTES} bytes`)];
   }
   try {
-    newAjv().compile(JSON.parse(schemaText) as object);
-    return [];
+    const validate = newAjv().compile(JSON.parse(schemaText) as object);
+    return '$async' in validate ? [issue('INPUT_SCHEMA_INVALID', '$async is not supported')] : [];
   } catch (error) {
     return [issue('INPUT_SCHEMA_INVALID', error instanceof Error ? error.message : String(error))];
   }

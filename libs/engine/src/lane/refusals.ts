@@ -1,7 +1,7 @@
 import type { Dag, JsonText, Refusal } from '@baton/core';
 import { assertNever } from '@baton/core';
 import { EngineError } from '../api.js';
-import type { JsonSchemaValidator } from '../options.js';
+import type { JsonSchemaValidator, SchemaIssue } from '../options.js';
 
 /** A refusal of the state machine, in the words of the engine's callers. */
 export function refusalError(refusal: Refusal): EngineError {
@@ -35,7 +35,13 @@ function kindOf(code: Refusal['code']): EngineError['kind'] {
 export function inputError(schemas: JsonSchemaValidator, dag: Dag, input: JsonText | null): EngineError | null {
   const schema = dag.spec.inputSchema;
   if (schema === null) return null;
-  const issues = schemas.validate(schema, input ?? 'null');
+  let issues: readonly SchemaIssue[];
+  try {
+    issues = schemas.validate(schema, input ?? 'null');
+  } catch (cause) {
+    // It must not take a whole batch, of other tenants too, with it.
+    return new EngineError('internal', 'INPUT_CHECK_FAILED', 'the input could not be checked', { cause });
+  }
   if (issues.length === 0) return null;
   return new EngineError('invalid', 'INPUT_INVALID', 'the input does not match the schema of the definition', {
     details: issues,

@@ -112,6 +112,25 @@ describe('starting a run', () => {
     expect(await code({ definitionId: 'strict', input: '{}' })).toBe('started');
   });
 
+  it('starts the others when the check of one input breaks down (I14)', async () => {
+    const { engine, store } = memoryEngine({
+      schemas: {
+        validate: () => {
+          throw new RangeError('Maximum call stack size exceeded');
+        },
+      },
+    });
+    publish(store, JSON.stringify({ ...(JSON.parse(single) as object), id: 'strict', input: { type: 'object' } }));
+    const outcomes = await Promise.allSettled([
+      engine.start({ ...start, definitionId: 'strict' }),
+      engine.start(start),
+    ]);
+    expect(outcomes).toMatchObject([
+      { status: 'rejected', reason: { kind: 'internal', code: 'INPUT_CHECK_FAILED' } },
+      { status: 'fulfilled' },
+    ]);
+  });
+
   it('loads a definition once for many starts, and asks again for one that was missing', async () => {
     const { engine, store } = memoryEngine();
     await Promise.all(Array.from({ length: 20 }, () => startOf(engine, 'chain')));
