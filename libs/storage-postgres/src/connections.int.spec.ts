@@ -3,7 +3,7 @@ import { StoreError, type Store } from '@baton/engine';
 import { eventually } from '@baton/testkit';
 import { createPostgresStore } from './store.js';
 import { storeFixture, type StoreFixture } from './testing/store-fixture.js';
-import { refOf, reportWrite, startRuns } from './testing/writes.js';
+import { acquireCall, refOf, reportWrite, startRuns } from './testing/writes.js';
 
 /** B116: connections die; the process, the pool and the runs do not. */
 describe('connections that die', () => {
@@ -161,6 +161,18 @@ describe('connections that die', () => {
     expect(unknown).toBeLessThanOrEqual(runs.length);
     await hundredQueries();
   }, 60_000);
+
+  it('commits while every question of people waits for a lock', async () => {
+    const [run] = await startRuns(store, 1);
+    const holder = await fixture.connect();
+    await holder.query('BEGIN');
+    await holder.query('LOCK TABLE baton.run_journal_default IN ACCESS EXCLUSIVE MODE');
+    const questions = Array.from({ length: 10 }, () => store.history('default', run!.runId, 0, 10).catch(() => []));
+    expect((await store.statuses([refOf(run!.runId)])).get(run!.runId)).toBe('RUNNING');
+    expect(await store.acquire([acquireCall(run!)])).toMatchObject([{ status: 'GRANTED' }]);
+    await holder.query('ROLLBACK');
+    await Promise.all(questions);
+  });
 
   it('calls a server that cannot be reached unavailable', async () => {
     const nowhere = createPostgresStore({ url: 'postgres://baton@127.0.0.1:1/baton' });

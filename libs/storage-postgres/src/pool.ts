@@ -7,6 +7,7 @@ export interface PoolOptions {
   /** Either this or the fields of `pg`. */
   readonly url?: string;
   readonly config?: PoolConfig;
+  /** Connections at most, of all pools of one store together. */
   readonly poolSize?: number;
   readonly applicationName?: string;
   readonly timeouts?: Partial<SessionTimeouts>;

@@ -5,16 +5,25 @@ import { integer, text, word } from './decode.js';
 import { acquireLeases, renewLeases } from './leases.js';
 import { withLockedRuns } from './locked.js';
 import { loadNeeds } from './needs.js';
-import { Database, type PoolOptions, type Session } from './pool.js';
+import { Database, DEFAULT_POOL_SIZE, type PoolOptions, type Session } from './pool.js';
 import { getRun, listRuns, readHistory } from './queries.js';
 import { decodeRuns, refColumns } from './runs.js';
 import { writeStarts } from './starts.js';
 import { decodeHeld, encodeBatch } from './write/batch.js';
 import { RUN_STATUSES } from './words.js';
 
-/** The engine's store over PostgreSQL. Owns its pool; `close` ends it. */
+/** The part of the connections that people's questions may use; the rest is for the engine. */
+const VIEW_SHARE = 0.25;
+
+/**
+ * The engine's store over PostgreSQL. Owns its pools; `close` ends them. Two, because a long list or a large run must
+ * never keep a commit waiting for a connection.
+ */
 export function createPostgresStore(options: PoolOptions): Store {
-  const db = new Database(options);
+  const size = options.poolSize ?? DEFAULT_POOL_SIZE;
+  const viewSize = Math.max(1, Math.floor(size * VIEW_SHARE));
+  const db = new Database({ ...options, poolSize: Math.max(1, size - viewSize) });
+  const views = new Database({ ...options, poolSize: viewSize });
   const run: Session['run'] = (name, values) => db.runRepeatable(name, values);
   return {
     async readRuns(refs) {
@@ -33,10 +42,12 @@ export function createPostgresStore(options: PoolOptions): Store {
     heartbeat: (calls) => renewLeases(db, calls),
     ...smallReads(db),
     ...pushes(db),
-    getRun: (namespace, runId, withPayloads) => getRun(db, namespace, runId, withPayloads),
-    listRuns: (query) => listRuns(db, query),
-    history: (namespace, runId, afterSeq, limit) => readHistory(db, { namespace, runId }, afterSeq, limit),
-    close: () => db.close(),
+    getRun: (namespace, runId, withPayloads) => getRun(views, namespace, runId, withPayloads),
+    listRuns: (query) => listRuns(views, query),
+    history: (namespace, runId, afterSeq, limit) => readHistory(views, { namespace, runId }, afterSeq, limit),
+    async close() {
+      await Promise.all([db.close(), views.close()]);
+    },
   };
 }
 
