@@ -2,7 +2,7 @@ import type { Dag, DispatchTask, ParsedDefinition, ReportOutcome, RunState } fro
 import { decide, isTerminal, parseDefinition } from '@baton/core';
 import type * as api from './api.js';
 import { EngineError } from './api.js';
-import { DefinitionCache, type DefinitionMiss } from './caches/definition-cache.js';
+import { DefinitionCache, isMiss, type DefinitionMiss, type LoadedDefinition } from './caches/definition-cache.js';
 import { RunCache } from './caches/run-cache.js';
 import { hashOfRun } from './fold/messages.js';
 import { EventPass, type PassDeps } from './lane/event-pass.js';
@@ -95,13 +95,13 @@ class Engine implements api.EngineApi {
 
   private definitions(): DefinitionCache {
     const { store, templates } = this.options;
-    const load = async (namespace: string, id: string, version: number): Promise<ReturnType<typeof dagOf>> => {
+    const load = async (namespace: string, id: string, version: number): Promise<LoadedDefinition | DefinitionMiss> => {
       const text = await store.loadDefinition(namespace, id, version);
-      return text === undefined
-        ? { missing: true, reason: `there is no version ${version} of ${id}` }
-        : dagOf(text, id, version, templates);
+      if (text === undefined) return { missing: true, reason: `there is no version ${version} of ${id}` };
+      const dag = dagOf(text, id, version, templates);
+      return isMiss(dag) ? dag : { dag, size: text.length };
     };
-    return new DefinitionCache({ load }, this.limits.definitions);
+    return new DefinitionCache({ load }, this.limits.definitionChars);
   }
 
   start(command: api.StartRun): Promise<api.RunStartedResult> {

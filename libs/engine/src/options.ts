@@ -48,8 +48,8 @@ export interface EngineLimits {
   readonly unknownCommitMs: number;
   /** Failed firings of one timer after which its run is flagged stuck (R21). */
   readonly timerFailures: number;
-  /** Definition versions kept parsed. */
-  readonly definitions: number;
+  /** Text of the definition versions that are kept parsed, in UTF-16 units. */
+  readonly definitionChars: number;
   /** Memory for cached run states; 0 = no cache (08 §4). */
   readonly cachedStateBytes: number;
 }
@@ -65,7 +65,7 @@ export const defaultLimits: EngineLimits = {
   transientPauseMs: 10,
   unknownCommitMs: 30_000,
   timerFailures: 10,
-  definitions: 500,
+  definitionChars: 8 * 1024 * 1024,
   cachedStateBytes: 24 * 1024 * 1024,
 };
 

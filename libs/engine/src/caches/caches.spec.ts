@@ -1,6 +1,6 @@
 import { newRun, type Dag } from '@baton/core';
 import { BoundedMap } from './bounded-map.js';
-import { DefinitionCache, type DefinitionMiss } from './definition-cache.js';
+import { DefinitionCache, type DefinitionMiss, type LoadedDefinition } from './definition-cache.js';
 import { RunCache } from './run-cache.js';
 
 const run = (runId: string, namespace = 'default') =>
@@ -63,11 +63,11 @@ describe('the cache of definitions', () => {
     const dag = { definitionId: 'd', version: 1 } as unknown as Dag;
     const loads: string[] = [];
     let published = false;
-    const load = (_namespace: string, id: string, version: number): Promise<Dag | DefinitionMiss> => {
+    const load = (_namespace: string, id: string, version: number): Promise<LoadedDefinition | DefinitionMiss> => {
       loads.push(`${id}@${version}`);
-      return Promise.resolve(published ? dag : { missing: true, reason: 'none' });
+      return Promise.resolve(published ? { dag, size: 100 } : { missing: true, reason: 'none' });
     };
-    const cache = new DefinitionCache({ load }, 10);
+    const cache = new DefinitionCache({ load }, 10_000);
     await Promise.all([cache.load('n', 'd', 1), cache.load('n', 'd', 1)]);
     expect(loads).toEqual(['d@1']);
     published = true;
@@ -76,6 +76,18 @@ describe('the cache of definitions', () => {
     expect(cache.peek('n', 'd', 1)).toBe(dag);
     expect(cache.peek('other', 'd', 1)).toBeUndefined();
     expect(loads).toHaveLength(2);
+  });
+
+  it('keeps definitions by the length of their text', async () => {
+    const dag = { definitionId: 'd', version: 1 } as unknown as Dag;
+    const cache = new DefinitionCache({ load: (_ns, id) => Promise.resolve({ dag, size: Number(id) }) }, 10_000);
+    for (const id of ['10', '7000', '1000', '20000']) await cache.load('n', id, 1);
+    expect(['10', '7000', '1000', '20000'].map((id) => cache.peek('n', id, 1) !== undefined)).toEqual([
+      false,
+      false,
+      true,
+      false,
+    ]);
   });
 
   it('forgets a failed load', async () => {

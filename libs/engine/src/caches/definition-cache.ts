@@ -4,9 +4,18 @@ import { BoundedMap } from './bounded-map.js';
 /** A version that does not exist, or whose text this release cannot read. */
 export type DefinitionMiss = { readonly missing: true; readonly reason: string };
 
-export interface DefinitionSource {
-  load(namespace: string, id: string, version: number): Promise<Dag | DefinitionMiss>;
+export interface LoadedDefinition {
+  readonly dag: Dag;
+  /** Length of its text: what it takes of the cache. */
+  readonly size: number;
 }
+
+export interface DefinitionSource {
+  load(namespace: string, id: string, version: number): Promise<LoadedDefinition | DefinitionMiss>;
+}
+
+/** What the smallest definition takes when it is parsed. */
+const leastSize = 2_000;
 
 /**
  * Versions are immutable: the perfect cache key. Single flight, bounded; what does not exist is asked for again,
@@ -36,8 +45,9 @@ export class DefinitionCache {
     const flight = this.source
       .load(namespace, id, version)
       .then((loaded) => {
-        if (!isMiss(loaded)) this.ready.set(key, loaded, 1);
-        return loaded;
+        if (isMiss(loaded)) return loaded;
+        this.ready.set(key, loaded.dag, leastSize + loaded.size);
+        return loaded.dag;
       })
       .finally(() => this.flights.delete(key));
     this.flights.set(key, flight);
@@ -45,7 +55,7 @@ export class DefinitionCache {
   }
 }
 
-export function isMiss(loaded: Dag | DefinitionMiss): loaded is DefinitionMiss {
+export function isMiss(loaded: Dag | LoadedDefinition | DefinitionMiss): loaded is DefinitionMiss {
   return 'missing' in loaded;
 }
 

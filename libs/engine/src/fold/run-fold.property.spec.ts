@@ -60,7 +60,7 @@ function passOver(store: MemoryStore, cachedStateBytes: number): EventPass {
     limits,
     now,
     decide,
-    definitions: new DefinitionCache({ load: () => Promise.resolve(parsed.dag) }, 10),
+    definitions: new DefinitionCache({ load: () => Promise.resolve({ dag: parsed.dag, size: 1 }) }, 10_000),
     deployedVersion: () => Promise.resolve(1),
     newId,
     random,

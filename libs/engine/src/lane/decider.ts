@@ -37,6 +37,8 @@ const mostRounds = 12;
  */
 export class Decider {
   private readonly missing = new Map<string, DefinitionMiss>();
+  /** Loaded for this batch: the cache may be too small for all of them. */
+  private readonly loaded = new Map<string, Dag>();
   private rows = 0;
 
   constructor(
@@ -165,9 +167,10 @@ export class Decider {
       if (turn.deployed === null) return this.noDefinition(turn, `nothing of ${definitionId} is deployed`);
       version = turn.deployed;
     }
-    const dag = this.deps.definitions.peek(namespace, definitionId, version);
+    const key = `${namespace}/${definitionId}@${version}`;
+    const dag = this.loaded.get(key) ?? this.deps.definitions.peek(namespace, definitionId, version);
     if (dag !== undefined) return dag;
-    const miss = this.missing.get(`${namespace}/${definitionId}@${version}`);
+    const miss = this.missing.get(key);
     if (miss === undefined) return { kind: 'definition', turn, definitionId, version };
     if (wanted !== undefined) return this.noDefinition(turn, miss.reason);
     return this.stick(turn, new Error(miss.reason));
@@ -253,8 +256,10 @@ export class Decider {
 
   private async loadDefinition(ask: Extract<Ask, { kind: 'definition' }>): Promise<void> {
     const { namespace } = ask.turn.queue;
+    const key = `${namespace}/${ask.definitionId}@${ask.version}`;
     const loaded = await this.deps.definitions.load(namespace, ask.definitionId, ask.version);
-    if (isMiss(loaded)) this.missing.set(`${namespace}/${ask.definitionId}@${ask.version}`, loaded);
+    if (isMiss(loaded)) this.missing.set(key, loaded);
+    else this.loaded.set(key, loaded);
   }
 
   private async loadDeployed(ask: Extract<Ask, { kind: 'deployed' }>): Promise<void> {

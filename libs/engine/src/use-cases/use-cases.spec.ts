@@ -131,6 +131,13 @@ describe('starting a run', () => {
     ]);
   });
 
+  it('decides on definitions that do not fit into its cache', async () => {
+    const { engine, store } = memoryEngine({ limits: { definitionChars: 0 } });
+    const runs = await Promise.all([startOf(engine, 'chain'), startOf(engine, 'single')]);
+    const reports = runs.map(({ runId }, index) => completed(store, runId, index === 0 ? 'a' : 'only'));
+    expect(await Promise.all(reports.map((report) => engine.report(report)))).toEqual(['APPLIED', 'APPLIED']);
+  });
+
   it('loads a definition once for many starts, and asks again for one that was missing', async () => {
     const { engine, store } = memoryEngine();
     await Promise.all(Array.from({ length: 20 }, () => startOf(engine, 'chain')));
