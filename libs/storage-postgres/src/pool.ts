@@ -36,12 +36,14 @@ export const DEFAULT_POOL_SIZE = 10;
 /**
  * R36: every statement of the engine finds rows by key. A sequential scan or a merge join is a plan made on wrong
  * numbers; hash joins stay (08 §1). One plan for all parameters: planning costs more than most statements.
+ * Before PostgreSQL 18 a plan that must scan all the same is priced so high that it would be compiled each time: no JIT.
  */
 export function sessionSettings(timeouts: SessionTimeouts): string {
   return [
     'SET enable_seqscan = off',
     'SET enable_mergejoin = off',
     'SET plan_cache_mode = force_generic_plan',
+    'SET jit = off',
     `SET idle_in_transaction_session_timeout = ${timeouts.idleInTransactionMs}`,
     `SET lock_timeout = ${timeouts.lockMs}`,
     `SET statement_timeout = ${timeouts.statementMs}`,
