@@ -200,6 +200,8 @@ export interface RunDetails {
   readonly bufferedSignals: readonly { readonly signalId: string; readonly name: string; readonly receivedAt: Date }[];
   readonly input?: JsonText | null;
   readonly output?: JsonText | null;
+  /** Payloads were asked for, but those of the tasks are more than 32 MiB together: they are not here. */
+  readonly payloadsLeftOut?: true;
 }
 
 export interface ListRuns {

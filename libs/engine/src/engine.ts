@@ -184,6 +184,13 @@ class Engine implements api.EngineApi {
   }
 
   async getRun(namespace: string, runId: string, withPayloads: boolean): Promise<api.RunDetails> {
+    const details = await this.readRun(namespace, runId, withPayloads);
+    if (details.payloadsLeftOut !== true) return details;
+    const message = 'the payloads of this run are too large for one answer: ask for it without them';
+    throw new EngineError('too-large', 'RUN_TOO_LARGE', message);
+  }
+
+  private async readRun(namespace: string, runId: string, withPayloads: boolean): Promise<api.RunDetails> {
     const id = checkUuid(runId, 'runId');
     const details = await this.query(() => this.options.store.getRun(namespace, id, withPayloads));
     if (details === undefined) throw runNotFound(id);
@@ -228,7 +235,7 @@ class Engine implements api.EngineApi {
         signal?.removeEventListener('abort', stopAll);
       }
     }
-    return this.getRun(namespace, ref.runId, true);
+    return this.readRun(namespace, ref.runId, true);
   }
 
   async close(): Promise<void> {

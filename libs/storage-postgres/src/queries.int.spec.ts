@@ -46,6 +46,18 @@ describe.each(MAJORS)('what people ask of the store on PostgreSQL %i', (major) =
     expect(await fixture.store.getRun('stranger', run!.runId, true)).toBeUndefined();
   });
 
+  it('leaves out the payloads of tasks that no process could hold together, and keeps those of the run', async () => {
+    const [run] = await startRuns(fixture.store, 1);
+    await fixture.query(
+      `UPDATE baton.task_instances SET output = '"' || repeat('x', 34000000) || '"' WHERE run_id = $1 AND node_id = 'reserve'`,
+      [run!.runId],
+    );
+    const details = await fixture.store.getRun(NAMESPACE, run!.runId, true);
+    expect(details).toMatchObject({ payloadsLeftOut: true, input: '{"order":7}' });
+    expect(details?.tasks[0]).not.toHaveProperty('output');
+    expect(await fixture.store.getRun(NAMESPACE, run!.runId, false)).not.toHaveProperty('payloadsLeftOut');
+  });
+
   it('shows a leased task as RUNNING, with its owner (R9), and what was buffered', async () => {
     const [run] = await startRuns(fixture.store, 1);
     await fixture.store.acquire([acquireCall(run!, { owner: 'worker-7' })]);

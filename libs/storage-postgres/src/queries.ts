@@ -30,15 +30,17 @@ export async function getRun(
 ): Promise<RunDetails | undefined> {
   const [row] = await db.runRepeatable('get-run', { namespace, runId, withPayloads });
   if (row === undefined) return undefined;
+  const leftOut = flag(row[19]);
   return {
     run: decodeRunView(row),
-    tasks: jsonRows(row[17]).map((task) => decodeTaskView(task, withPayloads)),
+    tasks: jsonRows(row[17]).map((task) => decodeTaskView(task, withPayloads && !leftOut)),
     bufferedSignals: jsonRows(row[18]).map((signal) => ({
       signalId: text(signal[0]),
       name: text(signal[1]),
       receivedAt: instant(signal[2]),
     })),
     ...(withPayloads && { input: textOrNull(row[15]), output: textOrNull(row[16]) }),
+    ...(leftOut && { payloadsLeftOut: true }),
   };
 }
 

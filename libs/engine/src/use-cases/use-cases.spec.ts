@@ -131,6 +131,19 @@ describe('starting a run', () => {
     ]);
   });
 
+  it('gives the result of a run whose tasks are too large to be shown', async () => {
+    const { engine, store } = memoryEngine();
+    const { runId } = await startOf(engine, 'single');
+    await engine.report(completed(store, runId, 'only'));
+    const getRun = store.getRun.bind(store);
+    store.getRun = async (...args) => {
+      const details = await getRun(...args);
+      return details === undefined ? undefined : { ...details, payloadsLeftOut: true };
+    };
+    await expect(engine.getRun('default', runId, true)).rejects.toMatchObject({ code: 'RUN_TOO_LARGE' });
+    expect((await engine.awaitResult('default', runId, 1_000)).run.status).toBe('SUCCEEDED');
+  });
+
   it('decides on definitions that do not fit into its cache', async () => {
     const { engine, store } = memoryEngine({ limits: { definitionChars: 0 } });
     const runs = await Promise.all([startOf(engine, 'chain'), startOf(engine, 'single')]);
