@@ -228,6 +228,18 @@ describe('a batch that fails', () => {
     expect(store.runs.size).toBe(2);
   });
 
+  it('knows a start that is durable, though another process has written to its run since (R6)', async () => {
+    const { engine, store, faults } = faultyEngine();
+    const moveOn = (): boolean => {
+      for (const run of store.runs.values()) run.lastCommit = 'of another process';
+      return false;
+    };
+    faults.push({ statement: 'writeStarts', when: 'after', error: lostCommit, times: 1 });
+    faults.push({ statement: 'committedRuns', when: 'before', error: away, times: 1, matches: moveOn });
+    expect(await startOf(engine, 'single')).toMatchObject({ created: true });
+    expect(store.statements.get('writeStarts')).toBe(1);
+  });
+
   it('does not try for ever when no COMMIT of starts is ever answered (R6)', async () => {
     const { engine, faults } = faultyEngine();
     faults.push({ statement: 'writeStarts', when: 'before', error: lostCommit, times: 1_000 });

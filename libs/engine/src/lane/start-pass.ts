@@ -109,10 +109,9 @@ export class StartPass {
     settle: Settle,
   ): Promise<ReadonlySet<string>> {
     try {
-      const created = await this.deps.failures.committed(
-        batchId,
-        starts.map(({ write }) => write.write),
-      );
+      const refs = starts.map(({ write }) => write.write);
+      const created = new Set(await this.deps.failures.committed(batchId, refs));
+      for (const runId of await this.movedOn(starts, created)) created.add(runId);
       const durable = starts.filter((start) => created.has(start.work.runId));
       this.settleAll(durable, { created, existing: new Map() }, settle);
       return created;
@@ -120,6 +119,13 @@ export class StartPass {
       failAll(starts, unavailable(cause), settle);
       return new Set(starts.map((start) => start.work.runId));
     }
+  }
+
+  /** A run that exists under an id that only this start has was made by it, and has been written on since. */
+  private async movedOn(starts: readonly DecidedStart[], created: ReadonlySet<string>): Promise<Iterable<string>> {
+    const unseen = starts.filter(({ work }) => !created.has(work.runId) && !work.isClientRunId);
+    if (unseen.length === 0) return [];
+    return (await this.deps.store.statuses(unseen.map(({ write }) => write.write))).keys();
   }
 
   /** R7: somebody holds one of the keys for long. The others do not wait for it. */
