@@ -14,16 +14,25 @@ import { RUN_STATUSES } from './words.js';
 
 /** The part of the connections that people's questions may use; the rest is for the engine. */
 const VIEW_SHARE = 0.25;
+/**
+ * No share of a large pool: it is large because each lane holds a connection while it locks, and needs one more to load
+ * a definition meanwhile.
+ */
+const MOST_VIEWS = 4;
+
+export function shareOut(size: number): { readonly engine: number; readonly views: number } {
+  const views = Math.max(1, Math.min(MOST_VIEWS, Math.floor(size * VIEW_SHARE)));
+  return { engine: Math.max(1, size - views), views };
+}
 
 /**
  * The engine's store over PostgreSQL. Owns its pools; `close` ends them. Two, because a long list or a large run must
  * never keep a commit waiting for a connection.
  */
 export function createPostgresStore(options: PoolOptions): Store {
-  const size = options.poolSize ?? DEFAULT_POOL_SIZE;
-  const viewSize = Math.max(1, Math.floor(size * VIEW_SHARE));
-  const db = new Database({ ...options, poolSize: Math.max(1, size - viewSize) });
-  const views = new Database({ ...options, poolSize: viewSize });
+  const size = shareOut(options.poolSize ?? DEFAULT_POOL_SIZE);
+  const db = new Database({ ...options, poolSize: size.engine });
+  const views = new Database({ ...options, poolSize: size.views });
   const run: Session['run'] = (name, values) => db.runRepeatable(name, values);
   return {
     async readRuns(refs) {
