@@ -3,3 +3,4 @@ export { demoRuns, exampleFile, Rest, type DemoRun, type RestAnswer } from './re
 export { auditOrders } from './audit.js';
 export { ChaosMonkey } from './chaos-monkey.js';
 export { OrderFeeder, type OrderOutcome } from './order-feeder.js';
+export { readTopic, type PublishedEvent } from './events.js';

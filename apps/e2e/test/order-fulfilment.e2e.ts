@@ -1,5 +1,5 @@
 import { Platform } from '@baton/testkit';
-import { demoRuns, Rest } from '../src/index.js';
+import { demoRuns, readTopic, Rest, type PublishedEvent } from '../src/index.js';
 
 interface LedgerRow {
   readonly node: string;
@@ -75,16 +75,25 @@ describe('order fulfilment on a platform of real parts', () => {
     expect(settled.slice(4)).toEqual(['notify']);
   });
 
-  it('publishes the domain events of every run to Kafka', async () => {
-    const { rows } = await platform.sql((client) =>
-      client.query<{ type: string }>(
-        `SELECT type FROM baton.outbox WHERE run_id = $1 AND topic = 'baton.default.events' ORDER BY run_seq`,
-        [runOf(1)],
+  it('publishes the domain events of every run to Kafka, in order, under the key of the run', async () => {
+    const runId = runOf(1);
+    const ofRun = (events: readonly PublishedEvent[]): PublishedEvent[] =>
+      events.filter((event) => event.key === runId);
+    const events = ofRun(
+      await readTopic(platform.kafka.brokers, 'baton.default.events', (seen) =>
+        ofRun(seen).some((event) => event.type === 'run.compensated'),
       ),
     );
-    expect(rows.map((row) => row.type)).toEqual(
-      expect.arrayContaining(['run.started', 'node.succeeded', 'node.failed', 'node.compensated', 'run.compensated']),
-    );
+    expect(events.map((event) => event.type)).toEqual([
+      'run.started',
+      'node.succeeded',
+      'node.failed',
+      'run.compensation_started',
+      'node.compensated',
+      'run.compensated',
+    ]);
+    expect(events.map((event) => event.runSeq)).toEqual([...events.map((event) => event.runSeq)].sort((a, b) => a - b));
+    expect(new Set(events.map((event) => event.id)).size).toBe(events.length);
   });
 
   it('B70: keeps integers beyond 2^53 and key order from the start to the output', async () => {
