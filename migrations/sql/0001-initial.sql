@@ -285,7 +285,7 @@ CREATE TABLE baton.outbox (
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX outbox_seq ON baton.outbox (seq);
 
--- Rows that can never be published, with the reason (03 §6.9).
+-- Rows that can never be published, with the reason.
 CREATE TABLE baton.outbox_dead (
   id         uuid        NOT NULL PRIMARY KEY,
   run_id     uuid        NOT NULL,

@@ -11,7 +11,7 @@ import { ensureTopic } from './producer.js';
 /*
  * Owns: one kafkajs consumer, from connect to crash or stop, and the lanes of its current assignment.
  *
- * - kafkajs never commits by itself: it would after every batch (08 §3). The timer here commits the contiguous
+ * - kafkajs never commits by itself: it would after every batch. The timer here commits the contiguous
  *   prefix of each lane.
  * - Each join begins again at the committed offsets, for partitions that stay too; so every join ends all lanes.
  * - While a batch is held by the caller the member must go on with heartbeats, and let go when they say that

@@ -13,7 +13,7 @@ export interface LaneAck {
 
 /**
  * One attempt each: callers repeat the same batch on failure, so that at most one request is in flight per
- * topic-partition and nothing overtakes (03 §4.2). Every rejection is a `BusError`.
+ * topic-partition and nothing overtakes (ADR 0003). Every rejection is a `BusError`.
  */
 export interface LaneProducer {
   /** Sends to one topic-partition, acks of all in-sync replicas. */

@@ -8,7 +8,7 @@ import type { LaneAck, LaneMessage, LaneProducer, LaneProducerOptions } from './
 /*
  * Owns: one kafkajs producer. Does not own: retries, order between calls, which partition a key belongs to.
  *
- * kafkajs can resolve a send of several partitions without having sent all of them (03 §4.2), and an
+ * kafkajs can resolve a send of several partitions without having sent all of them (ADR 0003), and an
  * idempotent producer can have a repeated batch acknowledged without storing it. So: one topic-partition per
  * send, not idempotent, no retries inside, and a success only with the acknowledgement of that very partition.
  */

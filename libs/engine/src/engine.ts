@@ -30,7 +30,7 @@ import { startWork } from './use-cases/start-work.js';
 
 const largestPage = 1_000;
 
-/** The engine over a store: every input becomes an event, and goes down its run's lane (08 §2). */
+/** The engine over a store: every input becomes an event, and goes down its run's lane (ADR 0001). */
 export function createEngine(options: EngineOptions): api.EngineApi {
   return new Engine(options);
 }

@@ -50,7 +50,7 @@ export interface EngineLimits {
   readonly timerFailures: number;
   /** Text of the definition versions that are kept parsed, in UTF-16 units. */
   readonly definitionChars: number;
-  /** Memory for cached run states; 0 = no cache (08 §4). */
+  /** Memory for cached run states; 0 = no cache. */
   readonly cachedStateBytes: number;
 }
 
@@ -125,7 +125,7 @@ export interface EngineOptions {
   readonly now: () => number;
   /** Where tasks of new runs are dispatched (R29). Default kafka. */
   readonly route?: Route;
-  /** One per two cores of the process (08 §2). Default 1. */
+  /** One per two cores of the process (ADR 0001). Default 1. */
   readonly lanes?: number;
   readonly limits?: Partial<EngineLimits>;
   readonly hooks?: EngineHooks;

@@ -34,7 +34,7 @@ export interface Store {
   /**
    * Runs with their task rows, without locks: one statement for the whole batch. Rows of one run are of one
    * snapshot. Missing runs, and runs of another namespace, are absent. A torn read cannot survive the write:
-   * it repeats `version` (08 §2).
+   * it repeats `version` (ADR 0001).
    */
   readRuns(refs: readonly RunRef[]): Promise<ReadonlyMap<string, StoredRun>>;
 
@@ -45,7 +45,7 @@ export interface Store {
   readCommands(refs: readonly CommandRef[]): Promise<ReadonlyMap<string, StoredCommand>>;
 
   /**
-   * The write statement (R1, R2, 08 §2): locks the runs whose version is the expected one (SKIP LOCKED, in id
+   * The write statement (R1, R2, ADR 0001): locks the runs whose version is the expected one (SKIP LOCKED, in id
    * order), applies every row of the held runs, raises FenceMissError when a fenced row was not as expected
    * (nothing stays). Runs that were locked or have moved are not in `held`: nothing of theirs was written.
    * Autocommitted: when it answers, the held runs are durable.
@@ -59,7 +59,7 @@ export interface Store {
   writeStarts(batch: StartBatch): Promise<StartResult>;
 
   /**
-   * Lock-first way in (08 §2): BEGIN, lock these runs in id order (waiting for the lock), read them, and give a
+   * Lock-first way in (ADR 0001): BEGIN, lock these runs in id order (waiting for the lock), read them, and give a
    * session in which `readNeeds` also answers leases (locking those task rows after the runs, R9) and `write`
    * runs inside the transaction. Commits when `work` resolves, rolls back when it rejects.
    * `keysFirst`: locks the business keys of these runs before the runs (R24), see `LockedSession.keyHolders`.

@@ -7,7 +7,7 @@ import { decodeRuns, refColumns } from './runs.js';
 import { decodeHeld, encodeBatch } from './write/batch.js';
 import { RUN_STATUSES } from './words.js';
 
-/** The lock-first way in (08 §2): keys, then runs by id, then reads of a later snapshot, then `work` (R7). */
+/** The lock-first way in (ADR 0001): keys, then runs by id, then reads of a later snapshot, then `work` (R7). */
 export async function withLockedRuns<T>(
   db: Database,
   refs: readonly RunRef[],

@@ -35,7 +35,7 @@ export const DEFAULT_POOL_SIZE = 10;
 
 /**
  * R36: every statement of the engine finds rows by key. A sequential scan or a merge join is a plan made on wrong
- * numbers; hash joins stay (08 §1). One plan for all parameters: planning costs more than most statements.
+ * numbers; hash joins stay. One plan for all parameters: planning costs more than most statements.
  * Before PostgreSQL 18 a plan that must scan all the same is priced so high that it would be compiled each time: no JIT.
  */
 export function sessionSettings(timeouts: SessionTimeouts): string {

@@ -1,5 +1,5 @@
 /**
- * One table per enum, checked both ways (05 §4.3 rule 8): a value added to the proto or to the union on our side,
+ * One table per enum, checked both ways (the wire is total): a value added to the proto or to the union on our side,
  * or a key too many, stops the build.
  */
 export type ProtoNames<Prefix extends string, E> = Exclude<

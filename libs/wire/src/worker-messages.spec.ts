@@ -90,7 +90,7 @@ describe('an acquire', () => {
       () => 'made',
     );
 
-  it('as the seed sends it has no attempt and gets an id of its own', () => {
+  it('as older workers send it has no attempt and gets an id of its own', () => {
     expect(acquire({ ttlSeconds: 30n })).toEqual({
       namespace: 'default',
       taskId,

@@ -64,7 +64,7 @@ export const MAX_PROGRESS_BYTES = 16 * 1024;
 const MAX_OWNER_CHARS = 200;
 const MAX_ID_CHARS = 200;
 
-/** `fallbackCallId` serves callers that send none (the seed's workers): each of their calls is a call of its own. */
+/** `fallbackCallId` serves callers that send none (older workers): each of their calls is a call of its own. */
 export function acquireFromProto(
   namespace: string,
   request: workerV1.AcquireTaskLeaseRequest,

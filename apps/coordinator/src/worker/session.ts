@@ -18,7 +18,7 @@ const MAX_MESSAGE_ANSWERS = 2_000;
  *
  * Owns: framing, flow control and the end of the stream. Does not own: what a call means (WorkerCalls).
  * T1. Every call that was read is answered, or the stream is gone: the worker asks again on another one.
- * T2. All answers that are ready in one turn of the event loop go out in one message (08 §3).
+ * T2. All answers that are ready in one turn of the event loop go out in one message (ADR 0009).
  */
 export class WorkerSession {
   private ready: workerV1.SessionAnswer[] = [];

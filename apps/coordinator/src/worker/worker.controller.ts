@@ -30,7 +30,7 @@ export class WorkerController {
   ) {}
 
   /**
-   * The raw stream: Nest hands it through, so a message costs no more than with grpc-js alone (08 §3).
+   * The raw stream: Nest hands it through, so a message costs no more than with grpc-js alone (ADR 0009).
    * The guard is left out because an error that it throws for a raw stream reaches nobody; the check is here.
    */
   @GrpcStreamCall(SERVICE, 'Session')

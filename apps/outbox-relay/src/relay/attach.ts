@@ -10,7 +10,7 @@ import type { PublishedBefore, RelayStore, SlotInfo } from './store.js';
 
 /*
  * Owns: everything before the first streamed row. One attempt ends with a stream, or with nothing because another
- * relay has the slot (the slot is the mutex, 03 §6.5).
+ * relay has the slot (the slot is the mutex).
  *
  * Nothing that was committed may fall between the slots: the stream tells all that was committed after the slot's
  * position, and what was committed before it is covered by relay_state. Where it is not (a slot that was just made, lost,

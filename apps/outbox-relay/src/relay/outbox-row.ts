@@ -31,7 +31,7 @@ interface Place {
   readonly typeOid: number;
 }
 
-/** Where the columns are that the relay needs. Unknown columns are ignored; a missing one stops it, loudly (03 §6.2). */
+/** Where the columns are that the relay needs. Unknown columns are ignored; a missing one stops it, loudly. */
 export class OutboxColumns {
   private readonly places = new Map<ColumnName, Place>();
 
@@ -82,7 +82,7 @@ export class OutboxColumns {
 
   private copy(tuple: Tuple, name: ColumnName): Buffer {
     const { bytes, typeOid, binary } = this.value(tuple, name);
-    // pg parses the next message into the same memory: a view kept alive would change under Kafka (08 §3).
+    // pg parses the next message into the same memory: a view kept alive would change under Kafka.
     return Buffer.from(body(bytes, typeOid, binary));
   }
 

@@ -18,13 +18,13 @@ export type DeadReason = 'BAD_TOPIC' | 'BAD_HEADERS' | 'MESSAGE_TOO_LARGE';
 /** Headers: id, run_seq, type, traceparent, and those of the row that do not collide with them. */
 export function messageOf(row: OutboxRow, extra: Readonly<Record<string, string>>): LaneMessage {
   const headers: Record<string, string> = { ...extra, id: row.id, run_seq: row.runSeq.toString(), type: row.type };
-  // Byte for byte as the row has it: the trace is the run's, not the relay's (06 §4.4).
+  // Byte for byte as the row has it: the trace is the run's, not the relay's.
   if (row.traceparent !== null) headers['traceparent'] = row.traceparent;
   else delete headers['traceparent'];
   return { key: row.runId, value: row.payload, headers };
 }
 
-/** Takes the dead row's place in its lane, so that its key has no silent gap (03 §6.9). */
+/** Takes the dead row's place in its lane, so that its key has no silent gap. */
 export function placeholderOf(row: OutboxRow, reason: DeadReason): LaneMessage {
   const value = JSON.stringify({ id: row.id, runId: row.runId, runSeq: row.runSeq.toString(), type: row.type, reason });
   const headers: Record<string, string> = { id: row.id, run_seq: row.runSeq.toString(), type: POISONED_TYPE };

@@ -1,6 +1,6 @@
 import type { JsonText } from '../run/state.js';
 
-/** A published definition, parsed and checked: the shape of 02 §3, durations in milliseconds, templates compiled. */
+/** A published definition, parsed and checked: the shape of docs/reference/definitions.md, durations in milliseconds, templates compiled. */
 export interface DefinitionSpec {
   readonly id: string;
   /** JSON Schema of the run's input, as text; null = any JSON. */
@@ -14,7 +14,7 @@ export interface DefinitionSpec {
   readonly output: Template | null;
 }
 
-/** Node types. The others of 02 §3 (switch, join, delay, map, run) come next: `assertNever` finds every place. */
+/** Node types. The others (switch, join, delay, map, run) come next: `assertNever` finds every place. */
 export type NodeSpec = TaskNode | WaitNode;
 
 interface NodeBase {

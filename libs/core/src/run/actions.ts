@@ -2,7 +2,7 @@ import type { TimerKind } from './events.js';
 import type { Failure, JsonText, RunCause, RunStatus, TaskKind, TaskStatus, UndoResult } from './state.js';
 
 /**
- * Outputs of the state machine (02 §2). All times are durations in milliseconds; SQL adds them to the
+ * Outputs of the state machine. All times are durations in milliseconds; SQL adds them to the
  * database clock (R27). A new kind stops `evolve` and the engine's effects compiling until it is handled.
  */
 export type Action =

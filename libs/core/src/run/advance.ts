@@ -8,7 +8,7 @@ import type { Transition } from './transition.js';
 
 /**
  * Starts what may start now, among these nodes and below them. A node starts when all its ways in are settled and
- * at least one of them SUCCEEDED; when none did, it is SKIPPED, in the same decision, and so on down (02 §3).
+ * at least one of them SUCCEEDED; when none did, it is SKIPPED, in the same decision, and so on down.
  *
  * Works in rounds and without recursion: the depth of a graph is not the depth of a stack (B14).
  */

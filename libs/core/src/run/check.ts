@@ -3,7 +3,7 @@ import { RunRows } from './rows.js';
 import { isSettled, isTerminal } from './status.js';
 import type { RunState, TaskState } from './state.js';
 
-/** An invariant that a state breaks (01 §5). There are none; whoever finds one has found a bug of ours. */
+/** An invariant that a state breaks (docs/reference/rules.md). There are none; whoever finds one has found a bug of ours. */
 export interface Violation {
   readonly invariant: 'I4' | 'I5' | 'I6' | 'I10' | 'R11' | 'R15' | 'R18' | 'R19';
   readonly message: string;

@@ -14,7 +14,7 @@ import { Transition, type Outcome } from './transition.js';
 import { onTaskWoken } from './wakes.js';
 
 /**
- * The state machine (02 §2): what one event does to one run. Pure (I3): the same definition, state, event and env
+ * The state machine: what one event does to one run. Pure (I3): the same definition, state, event and env
  * give the same decision. It never awaits: facts that it lacks are asked for with `needs`, and the caller calls
  * again with them added to `env.loaded`.
  *

@@ -14,7 +14,7 @@ export interface EndForward {
 }
 
 /**
- * Ends the forward phase (02 §3): in this one decision the open steps are closed or cut off, all forward timers go,
+ * Ends the forward phase: in this one decision the open steps are closed or cut off, all forward timers go,
  * and the undo begins, or the run ends because there is nothing to undo.
  */
 export function endForward(t: Transition, { cause, failure, undo }: EndForward): void {

@@ -1,6 +1,6 @@
 import type { Failure, JsonText } from './state.js';
 
-/** Inputs of the state machine (02 §2). A new kind stops `decide` compiling until it is handled. */
+/** Inputs of the state machine. A new kind stops `decide` compiling until it is handled. */
 export type RunEvent =
   | RunStarted
   | NodeCompleted

@@ -42,7 +42,7 @@ describe("a worker's report (R14)", () => {
     expect(run.wake('a')).toMatchObject({ kind: 'ignored' });
   });
 
-  it('without an attempt (0) is for the current one: the workers of the seed send none', () => {
+  it('without an attempt (0) is for the current one: older workers send none', () => {
     const run = twoSteps();
     expect(run.complete('a', '{}', { attempt: 0 })).toMatchObject({ report: 'APPLIED' });
     expect(run.complete('a', '{}', { attempt: 0 })).toMatchObject({ report: 'DUPLICATE' });

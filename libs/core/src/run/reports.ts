@@ -15,7 +15,7 @@ type Report = NodeCompleted | NodeFailed | TaskReleased | TaskDeferred;
 export function onReport(t: Transition, event: Report): Outcome {
   const task = t.state.tasks.get(event.taskId);
   if (task === undefined || task.nodeId !== event.nodeId) return stale('NOT_FOUND', 'the run has no such task');
-  // The seed's workers may send no attempt: it means the one that is out.
+  // Older workers may send no attempt: it means the one that is out.
   const attempt = event.attempt === 0 ? task.attempt : event.attempt;
   if (attempt < task.attempt) return stale('STALE', `attempt ${attempt} was followed by ${task.attempt}`);
   if (attempt > task.attempt) return stale('STALE', `attempt ${attempt} has not been handed out`);

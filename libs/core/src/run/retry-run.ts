@@ -8,7 +8,7 @@ import type { TaskState } from './state.js';
 import { APPLIED, refused, type Outcome, type Transition } from './transition.js';
 
 /**
- * Opens the next epoch of a run that ended without success (02 §6, R16). `t.dag` is the version to go on with.
+ * Opens the next epoch of a run that ended without success (R16). `t.dag` is the version to go on with.
  * Kept nodes keep their rows and generations (R15); reset ones get rows of a new generation when they start.
  */
 export function onRunRetried(t: Transition, event: RunRetried): Outcome {

@@ -6,7 +6,7 @@ import { isTerminal } from './status.js';
 import type { TaskState } from './state.js';
 import { refused, type Outcome, type Transition } from './transition.js';
 
-/** Kept from the moment it arrives, delivered once, FIFO for each name, told apart by its id (02 §5). */
+/** Kept from the moment it arrives, delivered once, FIFO for each name, told apart by its id. */
 export function onSignal(t: Transition, event: SignalReceived): Outcome {
   const known = t.knownSignal(event.signalId);
   if (known === undefined) return { kind: 'applied' }; // asked for

@@ -7,7 +7,7 @@ import type { Failure, TaskState } from './state.js';
 import type { Transition } from './transition.js';
 
 /**
- * Compensation (02 §7, I10). The plan is rows: each forward step whose effect must be undone gets a PLANNED undo row
+ * Compensation (I10). The plan is rows: each forward step whose effect must be undone gets a PLANNED undo row
  * of its generation, in the decision that ends the forward phase. An undo is dispatched when its step has ended (R18)
  * and the undos of all steps below it have settled; failed ones do not stop the others (B42).
  */

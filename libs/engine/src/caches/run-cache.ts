@@ -2,7 +2,7 @@ import type { JsonText, RunState } from '@baton/core';
 import { BoundedMap } from './bounded-map.js';
 
 /**
- * States of live runs as this process committed them last (08 §4), with what is cheap to keep beside them.
+ * States of live runs as this process committed them last, with what is cheap to keep beside them.
  *
  * Owns: nothing that is true. The write proves the version, so a state that another process has overtaken costs
  * one miss. What commits nothing is never answered from here: it is decided again on a fresh read.

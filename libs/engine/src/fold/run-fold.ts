@@ -111,7 +111,7 @@ export class RunFold {
     };
   }
 
-  /** Answers the last run_seq used. Every action of the seed's table has its rows here (02 §2). */
+  /** Answers the last run_seq used. Every action has its rows here. */
   private addAction(action: Action, step: FoldedStep, runSeq: number): number {
     switch (action.type) {
       case 'DispatchTask':

@@ -34,7 +34,7 @@ const missesBeforeAlone = 2;
 const mostFenceMisses = 5;
 
 /**
- * One batch of events: two ways in (optimistic, lock first), one way out (the write statement) (08 §2).
+ * One batch of events: two ways in (optimistic, lock first), one way out (the write statement) (ADR 0001).
  *
  * Owns: the order of events within a run (R4), what happens to each event when a batch fails (R1, R5, R6, R8).
  * Does not own: what an event means (decide), nor what its caller is told (the work).

@@ -16,7 +16,7 @@ export interface LaneParts {
 
 /**
  * One queue, one batch in flight; what arrives meanwhile is the next batch. No timers: idle = immediate, busy = large
- * (08 §2). A run always maps to the same lane, so events of one run keep their order and two batches of one process
+ * (ADR 0001). A run always maps to the same lane, so events of one run keep their order and two batches of one process
  * never meet on a row. Acquires go down the same lane: a message is never ahead of its commit within this process.
  */
 export class Lane {

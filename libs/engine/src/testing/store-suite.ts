@@ -177,7 +177,7 @@ function describeStarts(at: () => Tested): void {
 }
 
 function describeWrites(at: () => Tested): void {
-  it('writes the runs whose version is the expected one, and names them; nothing of the others (08 §2)', async () => {
+  it('writes the runs whose version is the expected one, and names them; nothing of the others (ADR 0001)', async () => {
     const t = at();
     const [current, moved] = [await t.start(), await t.start()];
     expect(await t.write(t.report(current), t.report(moved, 7))).toEqual([current.runId]);

@@ -46,7 +46,7 @@ class CommandWork implements Work {
     this.size = parts.newInput?.length ?? 0;
   }
 
-  /** Under the run's lock: a retry chooses its version here, and nowhere earlier (the seed's `handleWith`). */
+  /** Under the run's lock: a retry chooses its version here, and nowhere earlier. */
   choose(): Choice {
     const { event, version } = this.parts;
     return { kind: 'event', event, ...(version === undefined ? {} : { version }) };

@@ -10,7 +10,7 @@ export function checkAcquire(raw: AcquireLease): AcquireLease {
   const { attempt, ...rest } = raw;
   return {
     ...rest,
-    // The seed's workers send none, which is 0 on the wire: the current one is granted.
+    // Older workers send none, which is 0 on the wire: the current one is granted.
     ...(attempt === undefined || attempt === 0 ? {} : { attempt }),
     runId: checkUuid(raw.runId, 'runId'),
     taskId: checkUuid(raw.taskId, 'taskId'),

@@ -5,7 +5,7 @@ import type { Outcome, Work } from '../lane/work.js';
 import { checkDuration, checkJson, checkName, checkUuid } from './checks.js';
 import { runNotFound } from './command-works.js';
 
-/** Signals always have an id by now (R6): the edge makes one. It deduplicates until the run ends (02 §5). */
+/** Signals always have an id by now (R6): the edge makes one. It deduplicates until the run ends. */
 export function signalWork(
   raw: SignalRun,
   deps: { readonly hash: (text: string) => string; readonly settle: (result: SignalResult | EngineError) => void },

@@ -1,4 +1,4 @@
--- Runs with all their task rows, of one snapshot (08 §2). Tasks come as JSON arrays: one value a run instead of one row
+-- Runs with all their task rows, of one snapshot (ADR 0001). Tasks come as JSON arrays: one value a run instead of one row
 -- a task is several times cheaper on both sides. No payloads.
 SELECT r.run_id, r.definition_id, r.definition_version, r.route, r.status, r.cause, r.undo, r.epoch, r.version,
   r.journal_seq, r.outbox_seq, r.buffered_signals, r.failure_code, r.failure_message, r.failure_node, r.traceparent,

@@ -1,4 +1,4 @@
--- The write of a batch that also touches signals, timers, commands or payloads of a run (08 §2).
+-- The write of a batch that also touches signals, timers, commands or payloads of a run (ADR 0001).
 -- Answers which runs it held, by position.
 WITH
 -- include parts/hold-runs.sql

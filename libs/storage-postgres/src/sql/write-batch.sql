@@ -1,4 +1,4 @@
--- The write of a batch that touches runs, tasks, journal and outbox alone: almost every one (08 §2).
+-- The write of a batch that touches runs, tasks, journal and outbox alone: almost every one (ADR 0001).
 -- Answers which runs it held, by position.
 WITH
 -- include parts/hold-runs.sql

@@ -21,7 +21,7 @@ interface PgConnection {
 export interface ReplicationOptions {
   readonly url: string;
   readonly applicationName: string;
-  /** The server lets go of a frozen reader, and of its slot, after this (03 §6.5). */
+  /** The server lets go of a frozen reader, and of its slot, after this. */
   readonly walSenderTimeoutMs: number;
 }
 
@@ -74,7 +74,7 @@ export class ReplicationConnection {
     return { systemId: row.systemid, timeline: Number(row.timeline) };
   }
 
-  /** Waits for every transaction that is running in the cluster (03 §3.1). */
+  /** Waits for every transaction that is running in the cluster. */
   async createSlot(slot: string): Promise<CreatedSlot> {
     const { rows } = await this.client.query<{ consistent_point: string; snapshot_name: string }>(
       `CREATE_REPLICATION_SLOT ${identifier(slot)} LOGICAL pgoutput EXPORT_SNAPSHOT`,
@@ -90,7 +90,7 @@ export class ReplicationConnection {
 
   /**
    * Starts the stream where the slot stands: any position given here would be raised to that, or silently skip
-   * (03 §3.1), so it is 0/0. Rejects with the server's error, 55006 when another reader has the slot. The handler gets
+   * so it is 0/0. Rejects with the server's error, 55006 when another reader has the slot. The handler gets
    * views on memory that is used again.
    */
   async stream(slot: string, publication: string, onChunk: (chunk: Buffer) => void): Promise<void> {

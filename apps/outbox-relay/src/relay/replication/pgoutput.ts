@@ -93,7 +93,7 @@ export class PgOutputDecoder {
         this.handler.begin(message.readBigUInt64BE(1), postgresTimeMs(message.readBigInt64BE(9)));
         break;
       case COMMIT:
-        // Flags (1), commit LSN (8), end LSN (8): only the end confirms the whole transaction (03 §3.1).
+        // Flags (1), commit LSN (8), end LSN (8): only the end confirms the whole transaction.
         this.handler.commit(message.readBigUInt64BE(10));
         break;
       case RELATION: {

@@ -133,7 +133,7 @@ export interface HeartbeatsResponse {
 
 export interface ReportTaskResultRequest {
   taskId: string;
-  /** "completed", "failed", and beyond the seed: "released", "deferred". */
+  /** "completed", "failed", and also "released", "deferred". */
   status: string;
   /** JSON text in UTF-8; empty = null. */
   output: Uint8Array;
