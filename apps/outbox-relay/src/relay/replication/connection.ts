@@ -89,7 +89,7 @@ export class ReplicationConnection {
   }
 
   /**
-   * Starts the stream where the slot stands: any position given here would be raised to that, or silently skip
+   * Starts the stream where the slot stands: any position given here would be raised to that, or silently skip rows,
    * so it is 0/0. Rejects with the server's error, 55006 when another reader has the slot. The handler gets
    * views on memory that is used again.
    */
