@@ -1,5 +1,6 @@
 import { checkKafkaPrerequisites, type ProcessIdentity } from '@baton/local-stack';
 import { checkExternalServers, type ExternalServers } from './external.js';
+import { checkExternalDatabase } from './external-database.js';
 import type { Layout } from './layout.js';
 import { kafkaLauncher, launchService, postgresLauncher, type ServerLauncher } from './launch.js';
 import { dataFolderServers, endLeftovers, findLeftovers } from './leftovers.js';
@@ -43,6 +44,7 @@ export class PlatformSupervisor {
   async start(): Promise<Addresses> {
     const { layout, progress, external } = this.options;
     await checkExternalServers(external);
+    if (external.databaseUrl !== undefined) await checkExternalDatabase(external.databaseUrl);
     if (external.brokers === undefined) await checkKafkaPrerequisites();
     await this.endEarlierPlatform();
     this.begun = true;
