@@ -47,6 +47,16 @@ describe('connections that die', () => {
   };
   const kindOf = (error: unknown) => (error instanceof StoreError ? error.kind : error);
 
+  /** As the engine does: a kill can reach a connection after its answer, and then fails whoever has it next. */
+  const askAgain = async <T>(ask: () => Promise<T>, tries = 5): Promise<T> => {
+    try {
+      return await ask();
+    } catch (error) {
+      if (tries <= 1 || kindOf(error) !== 'transient') throw error;
+      return askAgain(ask, tries - 1);
+    }
+  };
+
   it('goes on after its idle connections were killed, and reports them', async () => {
     await Promise.all([store.statuses([]), store.statuses([]), store.statuses([])]);
     errors.length = 0;
@@ -135,7 +145,6 @@ describe('connections that die', () => {
   it('finds out by the batch id whether a write whose answer was lost took place (R6)', async () => {
     const runs = await startRuns(store, 20);
     const holder = await fixture.connect();
-    let unknown = 0;
     for (const run of runs) {
       // The write waits for the task row, so that it is under way when its backend is killed or let go.
       await holder.query('BEGIN');
@@ -151,14 +160,12 @@ describe('connections that die', () => {
       ); // prettier-ignore
       await Promise.all([holder.query('COMMIT'), kill('active')]);
       const answer = await write;
-      const committed = await store.committedRuns(batchId, [refOf(run.runId)]);
+      const committed = await askAgain(() => store.committedRuns(batchId, [refOf(run.runId)]));
       expect(await versionOf(run.runId)).toBe(committed.size === 1 ? 2 : 1);
       if (answer === 'answered') expect(committed.size).toBe(1);
       else if (answer === 'transient') expect(committed.size).toBe(0);
-      else unknown += 1;
-      if (answer !== 'answered' && answer !== 'transient') expect(answer).toBe('unknown-commit');
+      else expect(answer).toBe('unknown-commit');
     }
-    expect(unknown).toBeLessThanOrEqual(runs.length);
     await hundredQueries();
   }, 60_000);
 
