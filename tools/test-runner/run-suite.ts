@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { countCheck, countJest, failure, nothing, sum, type Counts, type JestResults } from './counts.ts';
 import { runChild } from './run-child.ts';
-import type { Check, JestRun, Suite } from './suites.ts';
+import type { Check, JestRun, Program, Suite } from './suites.ts';
 
 /** A Jest run that has written its results and is still there has left something open. */
 const leftOpenMs = 20_000;
@@ -16,7 +16,9 @@ export async function runSuite(suite: Suite, root: string, verdicts: CheckVerdic
   const all: Counts[] = [];
   for (const step of suite.steps) {
     const counts =
-      step.kind === 'check' ? await runCheck(step, { root, deadline, verdicts }) : await runJest(step, root, deadline);
+      step.kind === 'check'
+        ? await runCheck(step, { root, deadline, verdicts })
+        : await runCounted(step, root, deadline);
     all.push(counts);
     if (counts.failed > 0) break;
   }
@@ -42,12 +44,10 @@ async function runCheck(step: Check, { root, deadline, verdicts }: CheckContext)
   return counts;
 }
 
-async function runJest(step: JestRun, root: string, deadline: number): Promise<Counts> {
+async function runCounted(step: JestRun | Program, root: string, deadline: number): Promise<Counts> {
   const folder = mkdtempSync(join(tmpdir(), 'baton-tests-'));
   const resultsFile = join(folder, 'results.json');
-  const command = [process.execPath, '--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
-  command.push('node_modules/jest/bin/jest.js', '--config', step.config, '--ci', '--json', '--outputFile', resultsFile);
-  command.push(...(step.args ?? []));
+  const command = step.kind === 'jest' ? jest(step, resultsFile) : [...step.command, '--results', resultsFile];
   try {
     const shouldStop = leftOpenWatch(resultsFile);
     const ended = await runChild(command, { cwd: root, deadline, quiet: false, shouldStop });
@@ -55,6 +55,12 @@ async function runJest(step: JestRun, root: string, deadline: number): Promise<C
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function jest(step: JestRun, resultsFile: string): string[] {
+  const command = [process.execPath, '--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
+  command.push('node_modules/jest/bin/jest.js', '--config', step.config, '--ci', '--json', '--outputFile', resultsFile);
+  return [...command, ...(step.args ?? [])];
 }
 
 function leftOpenWatch(resultsFile: string): () => string | undefined {

@@ -3,6 +3,7 @@
 const node = process.execPath;
 const nx = [node, 'node_modules/nx/dist/bin/nx.js'];
 const tsc = [node, 'node_modules/typescript/bin/tsc', '--pretty', 'false'];
+const mutants = [node, 'tools/mutants/run.ts'];
 const minutes = (count: number): number => count * 60_000;
 
 export interface Check {
@@ -18,7 +19,14 @@ export interface JestRun {
   args?: string[];
 }
 
-export type Step = Check | JestRun;
+/** A program that takes `--results FILE` and writes its counts there in the form of Jest's results. */
+export interface Program {
+  kind: 'program';
+  name: string;
+  command: string[];
+}
+
+export type Step = Check | JestRun | Program;
 
 export interface Suite {
   name: string;
@@ -29,6 +37,8 @@ export interface Suite {
   limitMs: number;
   /** Part of `verify`: what a contributor runs before a commit. */
   verify: boolean;
+  /** Runs only when it is named: long. */
+  onlyNamed?: boolean;
 }
 
 /** Runs at most once for all suites that list it. */
@@ -84,6 +94,29 @@ export const suites: Suite[] = [
     limitMs: minutes(15),
     verify: false,
   },
+  {
+    name: 'mutants-tenth',
+    about: 'a tenth of the mutants, another one with each commit',
+    steps: [{ kind: 'program', name: 'mutants', command: [...mutants, '--tenth'] }],
+    limitMs: minutes(10),
+    verify: false,
+  },
+  {
+    name: 'mutants',
+    about: 'every patch of tests/mutants undoes a rule, and the tests that name the rule notice (minutes)',
+    steps: [{ kind: 'program', name: 'mutants', command: [...mutants, '--keep'] }],
+    limitMs: minutes(90),
+    verify: false,
+    onlyNamed: true,
+  },
+  {
+    name: 'soak',
+    about: '*.soak.ts: the long forms of faults and random histories; figures go to docs/results (up to an hour)',
+    steps: [build, { kind: 'jest', name: 'soak', config: 'jest.soak.config.cjs' }],
+    limitMs: minutes(90),
+    verify: false,
+    onlyNamed: true,
+  },
 ];
 
 function check(name: string, command: string[]): Check {
@@ -95,7 +128,7 @@ export function selectSuites(words: string[]): { selected: Suite[]; unknown: str
   const matches = (suite: Suite): boolean => words.includes(suite.name) || (words.includes('verify') && suite.verify);
   const known = new Set([...suites.map((suite) => suite.name), 'verify']);
   return {
-    selected: words.length === 0 ? suites : suites.filter(matches),
+    selected: words.length === 0 ? suites.filter((suite) => suite.onlyNamed !== true) : suites.filter(matches),
     unknown: words.filter((word) => !known.has(word)),
   };
 }

@@ -4,3 +4,6 @@ export { kafkaBrokers } from './kafka.js';
 export { eventually, type EventuallyOptions } from './eventually.js';
 export { Platform, type PlatformOptions } from './platform/platform.js';
 export { ServiceProcess, workspaceRoot, type ServiceSpec } from './platform/service-process.js';
+export { keepResult } from './results.js';
+export { type ArmedFault, type FaultOptions } from './faults/armed-faults.js';
+export { startFaultProxy, type FaultProxy, type FaultProxyOptions } from './faults/fault-proxy.js';
