@@ -31,8 +31,8 @@ function print(lines: Line[]): Counts {
   console.log('');
   for (const { suite, counts, ms } of lines) {
     const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : '';
-    console.log(`${suite.name.padEnd(12)} ${counts.passed} passed, ${counts.failed} failed${skipped} (${seconds(ms)})`);
-    for (const problem of counts.problems) console.log(`${' '.repeat(12)} ${problem}`);
+    console.log(`${suite.name.padEnd(14)} ${counts.passed} passed, ${counts.failed} failed${skipped} (${seconds(ms)})`);
+    for (const problem of counts.problems) console.log(`${' '.repeat(14)} ${problem}`);
   }
   const total = sum(lines.map((line) => line.counts));
   console.log(`${total.passed} passed, ${total.failed} failed`);
@@ -40,8 +40,8 @@ function print(lines: Line[]): Counts {
 }
 
 function list(): void {
-  console.log(`${'verify'.padEnd(12)} all of: ${names((suite) => suite.verify)}`);
-  for (const suite of suites) console.log(`${suite.name.padEnd(12)} ${suite.about}`);
+  console.log(`${'verify'.padEnd(14)} all of: ${names((suite) => suite.verify)}`);
+  for (const suite of suites) console.log(`${suite.name.padEnd(14)} ${suite.about}`);
 }
 
 function names(which: (suite: Suite) => boolean): string {
