@@ -3,9 +3,9 @@ import type { TimerRow } from './decide-types.js';
 import { endForward } from './end-forward.js';
 import type { TimerFired } from './events.js';
 import { isSettled } from './status.js';
-import type { Failure } from './state.js';
+import type { Failure, TaskKind, TaskState } from './state.js';
 import { APPLIED, ignored, type Outcome, type Transition } from './transition.js';
-import { advanceUndo } from './undo.js';
+import { advanceUndo, settleCutOff } from './undo.js';
 
 /** R21: a timer that was due is always consumed, also when nothing waits for it any more. */
 export function onTimerFired(t: Transition, event: TimerFired): Outcome {
@@ -57,19 +57,26 @@ function onRunDeadline(t: Transition, timer: TimerRow): Outcome {
 function onCompensationTimeout(t: Transition, timer: TimerRow): Outcome {
   if (t.state.status !== 'COMPENSATING' || timer.generation !== t.state.epoch) return ignored('the undo is over');
   t.journal('timer.fired', { code: 'COMPENSATION_TIMEOUT' });
-  for (const task of [...t.state.tasks.values()]) {
-    if (isSettled(task)) continue;
-    const { taskId, nodeId, attempt, failures, losses } = task;
-    const failure: Failure = { code: 'COMPENSATION_TIMEOUT', message: 'compensationTimeout passed', nodeId };
-    const closed = { taskId, nodeId, attempt, failures, losses, failure, reportHash: task.reportHash };
-    if (task.kind === 'compensate') {
-      t.apply({ ...closed, type: 'FailTask', status: 'TIMED_OUT', unknownOutcome: task.unknownOutcome });
-      t.journal('node.compensation_failed', { code: failure.code }, t.task(taskId));
-    } else {
-      t.apply({ ...closed, type: 'FailTask', status: 'CANCELLED', unknownOutcome: true }); // a cut-off step
-      t.journal('node.cancelled', { code: failure.code }, t.task(taskId));
-    }
+  // Cut-off steps first: their end tells which of the planned undos are wanted at all (R18).
+  for (const task of openTasks(t, 'forward')) {
+    t.apply({ ...closedByTime(task), type: 'FailTask', status: 'CANCELLED', unknownOutcome: true });
+    t.journal('node.cancelled', { code: TOO_LATE.code }, t.task(task.taskId));
+    settleCutOff(t, t.task(task.taskId));
+  }
+  for (const task of openTasks(t, 'compensate')) {
+    t.apply({ ...closedByTime(task), type: 'FailTask', status: 'TIMED_OUT', unknownOutcome: task.unknownOutcome });
+    t.journal('node.compensation_failed', { code: TOO_LATE.code }, t.task(task.taskId));
   }
   advanceUndo(t);
   return APPLIED;
+}
+
+const TOO_LATE: Failure = { code: 'COMPENSATION_TIMEOUT', message: 'compensationTimeout passed' };
+
+function openTasks(t: Transition, kind: TaskKind): TaskState[] {
+  return [...t.state.tasks.values()].filter((task) => task.kind === kind && !isSettled(task));
+}
+
+function closedByTime({ taskId, nodeId, attempt, failures, losses, reportHash }: TaskState) {
+  return { taskId, nodeId, attempt, failures, losses, reportHash, failure: { ...TOO_LATE, nodeId } };
 }
