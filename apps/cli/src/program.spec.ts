@@ -221,6 +221,25 @@ describe('run commands', () => {
     expect(screen.printed).toContain(payload);
   });
 
+  it('B125: print keys, signals and error texts of others as text that commands no terminal', async () => {
+    const evil = '\u001b]0;owned\u0007\r\u009b2J';
+    const bad = { ...JSON.parse(run('FAILED')), businessKey: evil, failure: { code: 'X', message: evil, nodeId: 'a' } };
+    const bufferedSignals = [{ signalId: evil, name: evil, receivedAt: '2026-01-01T00:00:00.000Z' }];
+    const entries = [
+      { seq: 1, at: '', kind: 'x', nodeId: null, taskKind: null, attempt: null, code: 'X', detail: evil },
+    ];
+    gateway.answer(
+      { body: JSON.stringify({ run: bad, tasks: [], bufferedSignals }) },
+      { body: JSON.stringify({ runs: [bad] }) },
+      { body: JSON.stringify({ entries }) },
+      { status: 400, body: JSON.stringify({ code: 'X', detail: evil, errors: [] }) },
+    );
+    for (const what of [['show', runId], ['list'], ['history', runId], ['show', runId]]) await against('run', ...what);
+    const printed = screen.printed + screen.complained;
+    expect(printed).not.toMatch(/[\0-\x09\x0b-\x1f\x7f-\x9f]/);
+    expect(printed.match(/\\u001b\]0;owned/g)?.length).toBeGreaterThanOrEqual(6);
+  });
+
   it('trace a run to its end as a tree of the definition', async () => {
     gateway.answer(
       { body: `{"run":${run('SUCCEEDED')},"tasks":[],"bufferedSignals":[]}` },

@@ -9,6 +9,7 @@ import * as status from './commands/status.js';
 import * as up from './commands/up.js';
 import { CliError, EXIT } from './errors.js';
 import type { Screen } from './io/output.js';
+import { visible } from './io/visible.js';
 
 export function createProgram(screen: Screen): Command {
   const program = new Command('baton')
@@ -38,10 +39,10 @@ export async function runProgram(args: readonly string[], screen: Screen): Promi
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     if (error instanceof CliError) {
-      screen.err(`baton: ${error.message}\n${error.details.map((line) => `  ${line}\n`).join('')}`);
+      screen.err(visible(`baton: ${error.message}\n${error.details.map((line) => `  ${line}\n`).join('')}`));
       return error.exitCode;
     }
-    screen.err(`baton: ${error instanceof Error ? error.message : String(error)}\n`);
+    screen.err(visible(`baton: ${error instanceof Error ? error.message : String(error)}\n`));
     if (process.env['BATON_LOG_LEVEL'] === 'debug' && error instanceof Error) screen.err(`${error.stack ?? ''}\n`);
     return EXIT.failed;
   }

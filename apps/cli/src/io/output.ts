@@ -1,4 +1,5 @@
 import { Option, type Command } from 'commander';
+import { visible, visibleOnOneLine } from './visible.js';
 
 export type Format = 'json' | 'table';
 
@@ -30,7 +31,7 @@ export function withFormat(command: Command): Command {
 
 /** Columns as wide as their longest cell. */
 export function formatTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
-  const all = [headings, ...rows];
+  const all = [headings, ...rows.map((row) => row.map(visibleOnOneLine))];
   const widths = headings.map((_heading, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));
   return all.map((row) => `${formatRow(row, widths)}\n`).join('');
 }
@@ -46,5 +47,5 @@ function formatRow(row: readonly string[], widths: readonly number[]): string {
 export function formatFields(fields: readonly (readonly [string, string | number | null | undefined])[]): string {
   const shown = fields.filter(([, value]) => value !== null && value !== undefined && value !== '');
   const width = Math.max(0, ...shown.map(([name]) => name.length));
-  return shown.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`).join('');
+  return shown.map(([name, value]) => `${name.padEnd(width)}  ${visible(String(value))}\n`).join('');
 }

@@ -31,31 +31,61 @@ export function arrange(nodes: readonly NodeOutline[]): readonly TreeItem[] {
     branches.set(node.id, branch);
     (parent?.children ?? roots).push(branch);
   }
-  return roots.flatMap(flatten);
+  return flatten(roots);
 }
 
-function flatten({ node, joins, children }: Branch): TreeItem[] {
-  const [only] = children;
-  if (children.length === 1 && only !== undefined) return [{ node, joins, children: [] }, ...flatten(only)];
-  return [{ node, joins, children: children.flatMap(flatten) }];
+/** Deeper ones stand beside what they stand under: a picture has a width, and a graph may be 10,000 nodes deep. */
+const MAX_DEPTH = 40;
+
+interface Place {
+  readonly branch: Branch;
+  readonly list: TreeItem[];
+  readonly depth: number;
 }
 
-/** Longest way from a start node. At most one pass per node, so that it ends on a cycle too. */
+/** Without recursion (B14). */
+function flatten(roots: readonly Branch[]): readonly TreeItem[] {
+  const top: TreeItem[] = [];
+  const left: Place[] = roots.map((branch) => ({ branch, list: top, depth: 0 })).reverse();
+  for (let place = left.pop(); place !== undefined; place = left.pop()) {
+    const { branch, list, depth } = place;
+    const isIndented = branch.children.length > 1 && depth < MAX_DEPTH;
+    const children: TreeItem[] = [];
+    list.push({ node: branch.node, joins: branch.joins, children });
+    const next = isIndented ? { list: children, depth: depth + 1 } : { list, depth };
+    for (const child of branch.children.toReversed()) left.push({ branch: child, ...next });
+  }
+  return top;
+}
+
+/** Longest way from a start node. What is on a cycle, or comes after one, counts as a start. */
 function depthsOf(nodes: readonly NodeOutline[]): ReadonlyMap<string, number> {
   const depths = new Map(nodes.map((node) => [node.id, 0]));
-  for (let pass = 0; pass < nodes.length; pass += 1) {
-    let changed = false;
-    for (const node of nodes) {
-      const depth = Math.max(0, ...node.after.map((id) => (depths.get(id) ?? -1) + 1));
-      changed ||= depth !== depths.get(node.id);
-      depths.set(node.id, depth);
+  const after = new Map<string, string[]>();
+  const missing = new Map<string, number>();
+  for (const node of nodes) {
+    const before = node.after.filter((id) => depths.has(id));
+    missing.set(node.id, before.length);
+    for (const id of before) {
+      const list = after.get(id);
+      if (list === undefined) after.set(id, [node.id]);
+      else list.push(node.id);
     }
-    if (!changed) break;
+  }
+  const ready = nodes.filter((node) => missing.get(node.id) === 0).map((node) => node.id);
+  for (let id = ready.pop(); id !== undefined; id = ready.pop()) {
+    for (const next of after.get(id) ?? []) {
+      depths.set(next, Math.max(depths.get(next) ?? 0, (depths.get(id) ?? 0) + 1));
+      const left = (missing.get(next) ?? 0) - 1;
+      missing.set(next, left);
+      if (left === 0) ready.push(next);
+    }
   }
   return depths;
 }
 
 function nearestCommon(branches: readonly Branch[]): Branch | undefined {
+  if (branches.length <= 1) return branches[0];
   const [first, ...others] = branches.map(lineage);
   return first?.find((candidate) => others.every((line) => line.includes(candidate)));
 }

@@ -153,4 +153,40 @@ describe('the tree of a run', () => {
     const lines = renderRunTree({ run: run(), tasks: [], nodes: [node('a', 'b'), node('b', 'a')] }, { now: start });
     expect(lines).toHaveLength(3);
   });
+
+  it('B14, B125: draws 10,000 nodes in a chain, and a comb that branches 5,000 times, without recursion', () => {
+    const chain = Array.from({ length: 10_000 }, (_, n) => node(`n${n}`, ...(n === 0 ? [] : [`n${n - 1}`])));
+    const drawn = renderRunTree({ run: run(), tasks: chain.map(({ id }) => task(id)), nodes: chain }, { now: start });
+    expect(drawn).toHaveLength(10_001);
+    const comb = Array.from({ length: 5_000 }, (_, n) => {
+      const before = n === 0 ? [] : [`n${n - 1}`];
+      return [node(`n${n}`, ...before), node(`tooth${n}`, ...before)];
+    }).flat();
+    const lines = renderRunTree({ run: run(), tasks: [], nodes: comb.toReversed() }, { now: start });
+    expect(lines).toHaveLength(10_001);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(200);
+  });
+
+  it('B125: draws a run with one record that it does not know: a node type, a status, a node that is in no graph', () => {
+    const nodes = [node('a'), { ...node('b', 'a'), type: 'teleport' }];
+    const tasks = [task('a', { status: 'QUANTUM' }), task('gone')];
+    const lines = renderRunTree({ run: run({ status: 'ODD' }), tasks, nodes }, { now: start });
+    expect(lines.map((line) => line.replace(/ {2,}.*/, ''))).toEqual(['order v1', '├─ ? a', '└─ · b']);
+  });
+
+  it('B125: shows what others wrote as text: it cannot command the terminal, nor break its line', () => {
+    const evil = '\u001b[2Jred\u0007\r\u009b31m\u202etxt\n';
+    const failed = { code: evil, message: evil, nodeId: 'a' };
+    const tree = renderRunTree(
+      {
+        run: run({ failure: failed, businessKey: evil, stuckReason: evil }),
+        tasks: [task('a', { status: 'FAILED', failure: failed, leaseOwner: evil })],
+        history: [{ seq: 1, kind: 'x', nodeId: 'a', taskKind: null, attempt: 1, code: evil, detail: evil, at: at(0) }],
+      },
+      { now: start, recent: 1 },
+    );
+    expect(tree).toHaveLength(3);
+    for (const line of tree) expect(line).not.toMatch(/[\0-\x1f\x7f-\x9f\u202e]/);
+    expect(tree[1]).toContain('\\u001b[2Jred');
+  });
 });

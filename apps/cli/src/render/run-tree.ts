@@ -1,4 +1,5 @@
 import type { HistoryEntryView, NodeOutline, RunView, TaskView } from '../client/views.js';
+import { visibleOnOneLine } from '../io/visible.js';
 import { durationBetween } from './duration.js';
 import { arrange, type TreeItem } from './node-tree.js';
 import { markOf, paint } from './status-marks.js';
@@ -28,10 +29,11 @@ export function renderRunTree(input: RunTreeInput, options: RunTreeOptions): str
   const forward = latestTasks(input.tasks, 'forward');
   const undo = latestTasks(input.tasks, 'compensate');
   const items = arrange(input.nodes ?? outlineOf(forward));
+  const rows = byNode(forward);
   const lines = [pen.headline(input.run)];
   const more = undo.length > 0;
   items.forEach((item, index) => {
-    lines.push(...pen.node(item, forward, { prefix: '', last: index === items.length - 1 && !more }));
+    lines.push(...pen.node(item, rows, { prefix: '', last: index === items.length - 1 && !more }));
   });
   if (more) lines.push(...pen.undo(undo));
   const entries = input.history ?? [];
@@ -62,6 +64,12 @@ function outlineOf(tasks: readonly TaskView[]): NodeOutline[] {
   return [...new Set(tasks.map((task) => task.nodeId))].map((id) => ({ id, type: 'task', after: [] }));
 }
 
+type TasksByNode = ReadonlyMap<string, readonly TaskView[]>;
+
+function byNode(tasks: readonly TaskView[]): TasksByNode {
+  return Map.groupBy(tasks, (task) => task.nodeId);
+}
+
 interface Place {
   readonly prefix: string;
   readonly last: boolean;
@@ -78,15 +86,15 @@ class Pen {
       this.status(run.status),
       lasted,
       run.epoch > 1 ? `epoch ${run.epoch}` : '',
-      run.businessKey === null ? '' : `key ${run.businessKey}`,
+      run.businessKey === null ? '' : `key ${visibleOnOneLine(run.businessKey)}`,
       run.failure === null ? '' : this.failure(run.failure),
-      run.stuckReason === null ? '' : `stuck: ${run.stuckReason}`,
+      run.stuckReason === null ? '' : `stuck: ${visibleOnOneLine(run.stuckReason)}`,
     ];
     return parts.filter((part) => part !== '').join('  ');
   }
 
-  node(item: TreeItem, tasks: readonly TaskView[], place: Place): string[] {
-    const rows = tasks.filter((task) => task.nodeId === item.node.id);
+  node(item: TreeItem, tasks: TasksByNode, place: Place): string[] {
+    const rows = tasks.get(item.node.id) ?? [];
     const joins = item.joins.length === 0 ? '' : `after ${item.joins.join(', ')}`;
     const texts =
       rows.length === 0 ? [this.notStarted(item.node)] : rows.map((task) => this.task(task, rows.length > 1));
@@ -102,12 +110,10 @@ class Pen {
   }
 
   undo(tasks: readonly TaskView[]): string[] {
+    const rows = byNode(tasks);
     const lines = tasks.map((task, index) => {
       const last = index === tasks.length - 1;
-      return `   ${last ? '└─' : '├─'} ${this.task(
-        task,
-        tasks.some((other) => other.nodeId === task.nodeId && other !== task),
-      )}`;
+      return `   ${last ? '└─' : '├─'} ${this.task(task, (rows.get(task.nodeId) ?? []).length > 1)}`;
     });
     return [`└─ ${paint('undo', 'yellow', this.colour)}`, ...lines];
   }
@@ -119,8 +125,8 @@ class Pen {
       entry.nodeId === null ? '' : entry.nodeId,
       entry.taskKind === 'compensate' ? '(undo)' : '',
       entry.attempt === null ? '' : `attempt ${entry.attempt}`,
-      entry.code ?? '',
-      entry.detail ?? '',
+      visibleOnOneLine(entry.code ?? ''),
+      visibleOnOneLine(entry.detail ?? ''),
     ];
     return paint(
       parts
@@ -140,7 +146,7 @@ class Pen {
       this.status(task.status),
       task.attempt > 1 ? `attempt ${task.attempt}` : '',
       task.status === 'PLANNED' ? '' : durationBetween(task.createdAt, task.settledAt, this.options.now),
-      task.leaseOwner === null ? '' : `on ${task.leaseOwner}`,
+      task.leaseOwner === null ? '' : `on ${visibleOnOneLine(task.leaseOwner)}`,
       task.unknownOutcome ? 'outcome unknown' : '',
       // What failed on the way to a success is history.
       task.failure === null || task.status === 'SUCCEEDED' ? '' : this.failure(task.failure),
@@ -157,7 +163,7 @@ class Pen {
   }
 
   private failure({ code, message }: { code: string; message: string }): string {
-    return message === '' || message === code ? code : `${code}: ${firstLine(message)}`;
+    return visibleOnOneLine(message === '' || message === code ? code : `${code}: ${firstLine(message)}`);
   }
 
   private get colour(): boolean {

@@ -11,6 +11,7 @@ import type {
 import { parsePositive } from '../../io/duration-option.js';
 import { formatFields, formatTable, type Screen } from '../../io/output.js';
 import { sliceOf } from '../../io/slice.js';
+import { visibleOnOneLine } from '../../io/visible.js';
 import { durationBetween } from '../../render/duration.js';
 import { clientCommand, openSession, print, type ClientOptions, type Session } from '../client-command.js';
 
@@ -65,7 +66,7 @@ async function show(
   });
   print(session, answer, ({ run, tasks, bufferedSignals }) => {
     const signals = bufferedSignals.map(
-      (signal) => `signal waiting to be taken: ${signal.name} (${signal.signalId})\n`,
+      (signal) => `signal waiting to be taken: ${visibleOnOneLine(`${signal.name} (${signal.signalId})`)}\n`,
     );
     return `${runFields(run)}\n${taskTable(tasks)}${signals.join('')}${payloadText(answer.text, tasks)}`;
   });
