@@ -6,5 +6,6 @@ export {
   type PoolOptions,
   type SessionTimeouts,
 } from './pool.js';
+export { readDefinition, readRunStates } from './run-reader.js';
 export { createPostgresStore } from './store.js';
 export { createTimerStore, type TimerStore } from './timer-store.js';
