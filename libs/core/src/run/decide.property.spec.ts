@@ -1,5 +1,7 @@
 import * as fc from 'fast-check';
-import { anyDag, anyNextDag, anySteps } from '../testing/arbitraries.js';
+import type { Dag } from '../definition/model.js';
+import { anyDag, anyNextDag, anySteps, type Step } from '../testing/arbitraries.js';
+import { Coverage } from '../testing/coverage.js';
 import { FakeRun } from '../testing/fake-run.js';
 import { World } from '../testing/world.js';
 import { evolve } from './evolve.js';
@@ -10,22 +12,18 @@ import { needsUndo } from './undo.js';
 // A fixed seed: the same histories each time, and FC_SEED for others.
 const settings = { seed: Number(process.env['FC_SEED'] ?? 20_261_130), numRuns: Number(process.env['FC_RUNS'] ?? 80) };
 
-/** event × status of the run when it came, over all histories. */
-const coverage = new Map<string, number>();
+/** What all histories of this file have seen of the machine. */
+const coverage = new Coverage();
 
-function play(dag: Parameters<typeof newWorld>[0], steps: readonly Parameters<World['step']>[0][]): World {
+function play(dag: Dag, steps: readonly Step[]): World {
   const world = newWorld(dag);
   for (const step of steps) world.step(step);
   return world;
 }
 
-function newWorld(dag: ConstructorParameters<typeof FakeRun>[0]): World {
+function newWorld(dag: Dag): World {
   // Some runs start from a node.
-  const run = new FakeRun(dag, '{"a":1}').start(dag.order.length % 5 === 4 ? dag.order[2] : undefined);
-  return new World(run, (event) => {
-    const key = `${event.type} × ${run.state.status}`;
-    coverage.set(key, (coverage.get(key) ?? 0) + 1);
-  });
+  return new World(new FakeRun(dag, '{"a":1}'), coverage).start(dag.order.length % 5 === 4 ? dag.order[2] : undefined);
 }
 
 /** I5: one dispatch for each attempt, over all epochs. */
@@ -126,9 +124,30 @@ describe('any history of any graph', () => {
     );
   });
 
+  it('reaches all of the state machine: each event in each status, with each effect that it can have', () => {
+    fc.assert(
+      fc.property(anyDag, anyNextDag, fc.array(anySteps, { minLength: 3, maxLength: 3 }), fc.nat(1_000), (...args) => {
+        const [dag, nextDag, parts, pick] = args;
+        const world = newWorld(dag);
+        world.nextDag = nextDag;
+        parts.forEach((part, index) => {
+          world.signal('go');
+          for (const step of part) {
+            world.step(step);
+            world.meet(step.pick);
+          }
+          if (pick % 2 === 0) world.cutOff();
+          for (let row = 0; row < dag.order.length; row += 1) world.meet(pick + row);
+          world.drain((['fails', 'does its work', 'dies'] as const)[(pick + index) % 3] ?? 'fails');
+          world.meet(pick);
+        });
+      }),
+      { ...settings, numRuns: settings.numRuns * 3 },
+    );
+    expect(coverage.findings()).toEqual([]);
+  });
+
   afterAll(() => {
-    if (process.env['BATON_PRINT_COVERAGE'] !== '1') return;
-    const lines = [...coverage].sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, count]) => `${key}: ${count}`);
-    process.stdout.write(`${lines.join('\n')}\n`);
+    process.stdout.write(`${coverage.table()}\n`);
   });
 });

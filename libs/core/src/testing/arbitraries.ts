@@ -108,7 +108,7 @@ export interface Step {
 
 const often = ['lease', 'complete', 'fail', 'time'] as const;
 const sometimes = ['release', 'defer', 'heartbeat', 'stale-report', 'repeat-report', 'early-wake', 'signal'] as const;
-const rarely = ['gone-timer', 'cancel', 'retry', 'retry-compensation', 'start-again'] as const;
+const rarely = ['gone-timer', 'start-again', 'cancel', 'retry', 'retry-compensation'] as const;
 
 export const anySteps: fc.Arbitrary<Step[]> = fc.array(
   fc.record({

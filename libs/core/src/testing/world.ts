@@ -2,6 +2,7 @@ import type { Dag } from '../definition/model.js';
 import type { RunEvent } from '../run/events.js';
 import { isTerminal } from '../run/status.js';
 import type { TaskState } from '../run/state.js';
+import type { Coverage } from './coverage.js';
 import type { Step } from './arbitraries.js';
 import type { FakeRun } from './fake-run.js';
 
@@ -9,14 +10,56 @@ import type { FakeRun } from './fake-run.js';
 export class World {
   private reports: RunEvent[] = [];
   private signals = 0;
+  private readonly met = new Set<string>();
 
   /** The version that some retries move the run to. */
   nextDag: Dag | undefined;
 
   constructor(
     readonly run: FakeRun,
-    private readonly seen: (event: RunEvent) => void = () => undefined,
+    private readonly coverage?: Coverage,
   ) {}
+
+  start(startNodeId?: string): this {
+    this.handle(startNodeId === undefined ? { type: 'RunStarted' } : { type: 'RunStarted', startNodeId });
+    return this;
+  }
+
+  /** A status of the run, and a row that is seldom there, meet what can be sent to them: once in a history. */
+  meet(pick: number): void {
+    this.meetStatus(pick);
+    const row = [...this.run.state.tasks.values()].find((task) => isRare(task) && !this.met.has(keyOf(task)));
+    if (row === undefined) return;
+    this.met.add(keyOf(row));
+    for (const what of REPORTS) this.handle(reportOf({ what, pick, flag: true }, row, row.attempt + 1));
+    this.handle({ type: 'TaskWoken', taskId: row.taskId, attempt: row.attempt });
+    const now = this.run.state.tasks.get(row.taskId);
+    const what = REPORTS[(pick + this.met.size) % REPORTS.length] ?? 'complete';
+    if (now?.cutOff === true) this.report(reportOf({ what, pick, flag: pick % 2 === 0 }, now, now.attempt));
+  }
+
+  /** Workers have all that there is when a person cancels the run: what can be undone is cut off (R18). */
+  cutOff(): void {
+    const { run } = this;
+    for (const { taskId, status } of run.state.tasks.values()) {
+      if (status === 'SCHEDULED' && !run.store.isLeased(taskId)) run.store.lease(taskId);
+    }
+    this.step({ what: 'cancel', pick: 0, flag: true });
+  }
+
+  private meetStatus(pick: number): void {
+    const { status } = this.run.state;
+    if (status === 'RUNNING' || this.met.has(status)) return;
+    this.met.add(status);
+    for (const what of ['start-again', 'gone-timer', 'cancel'] as const) this.step({ what, pick, flag: true });
+    if (status !== 'COMPENSATION_FAILED') this.step({ what: 'retry-compensation', pick, flag: true });
+    for (const what of ['again', 'other content', 'new'] as const) this.signal('go', what);
+    this.handle({ type: 'RunRetried', commandId: 'r', fromNodeId: 'nowhere' });
+    const task = this.choose({ what: 'lease', pick, flag: true }, () => true);
+    if (task === undefined) return;
+    for (const what of REPORTS) this.handle(reportOf({ what, pick, flag: true }, task, task.attempt + 1));
+    this.handle({ type: 'TaskWoken', taskId: task.taskId, attempt: task.attempt - 1 });
+  }
 
   step(step: Step): void {
     const { run } = this;
@@ -41,8 +84,7 @@ export class World {
       }
       case 'stale-report': {
         const task = this.choose(step, () => true);
-        if (task !== undefined)
-          this.handle(reportOf({ ...step, what: 'complete' }, task, task.attempt + (step.flag ? -1 : 1)));
+        if (task !== undefined) this.handle(staleReportOf(step, task));
         return;
       }
       case 'repeat-report': {
@@ -70,7 +112,7 @@ export class World {
     const { run } = this;
     switch (step.what) {
       case 'signal':
-        this.signal(step.flag ? 'go' : 'stop', step.pick % 4 === 0);
+        this.signal(step.flag ? 'go' : 'stop', (['new', 'again', 'other content'] as const)[step.pick % 5] ?? 'new');
         return;
       case 'cancel':
         this.handle({ type: 'RunCancelled', commandId: 'c', reason: 'a person asked' });
@@ -111,9 +153,9 @@ export class World {
     return true;
   }
 
-  signal(name: string, again = false): void {
-    if (!again) this.signals += 1;
-    const payload = `{"n":${this.signals}}`;
+  signal(name: string, what: 'new' | 'again' | 'other content' = 'new'): void {
+    if (what === 'new') this.signals += 1;
+    const payload = what === 'other content' ? '{"n":0}' : `{"n":${this.signals}}`;
     const signalId = `s${this.signals}`;
     this.handle({ type: 'SignalReceived', signalId, name, payload, payloadHash: payload });
   }
@@ -154,14 +196,34 @@ export class World {
   }
 
   private handle(event: RunEvent, dag = this.run.dag): void {
-    this.seen(event);
-    this.run.handle(event, dag);
+    const before = this.run.state;
+    const decision = this.run.handle(event, dag);
+    this.coverage?.note(event, before, decision);
   }
 
   private choose(step: Step, fits: (task: TaskState) => boolean): TaskState | undefined {
     const tasks = [...this.run.state.tasks.values()].filter(fits);
     return tasks[step.pick % Math.max(1, tasks.length)];
   }
+}
+
+function isRare({ kind, status, cutOff }: TaskState): boolean {
+  return cutOff || kind === 'compensate' || status === 'BACKOFF' || status === 'WAITING';
+}
+
+function keyOf({ taskId, kind, status, cutOff }: TaskState): string {
+  return cutOff ? `cut off ${taskId}` : `${kind} ${status}`;
+}
+
+const REPORTS = ['complete', 'fail', 'release', 'defer'] as const;
+
+/** About an attempt that is over, or not handed out, or about a task that is not there. */
+function staleReportOf(step: Step, task: TaskState): RunEvent {
+  const report = { ...step, what: REPORTS[step.pick % REPORTS.length] ?? 'complete' };
+  if (step.pick % 11 === 0) return reportOf(report, { ...task, taskId: 'gone' }, task.attempt);
+  const offset = step.flag ? -1 : task.status === 'SCHEDULED' ? 1 : 0;
+  // 0 would mean the attempt that is out.
+  return reportOf(report, task, task.attempt + offset || task.attempt + 1);
 }
 
 function reportOf(step: Pick<Step, 'what' | 'pick' | 'flag'>, task: TaskState, attempt: number): RunEvent {
