@@ -46,7 +46,7 @@ export interface EngineLimits {
   readonly transientPauseMs: number;
   /** How long to ask for the outcome of an unknown COMMIT (R6). */
   readonly unknownCommitMs: number;
-  /** Failed firings of one timer after which its run is flagged stuck (R21). */
+  /** Failed firings of one timer, or of one task's wake-up, after which its run is flagged stuck (R21). */
   readonly timerFailures: number;
   /** Text of the definition versions that are kept parsed, in UTF-16 units. */
   readonly definitionChars: number;

@@ -88,8 +88,8 @@ export interface Store {
   flagStuck(ref: RunRef, reason: string): Promise<void>;
   /** R21: firing this timer failed: push due_at with backoff; answers how often it has failed by now. */
   pushTimer(namespace: string, runId: string, timerId: string): Promise<number>;
-  /** The same for a task's wake_at. */
-  pushWake(namespace: string, runId: string, taskId: string): Promise<void>;
+  /** The same for a task's wake_at. The count starts anew with each decision on the wake-up. */
+  pushWake(namespace: string, runId: string, taskId: string): Promise<number>;
 
   getRun(namespace: string, runId: string, withPayloads: boolean): Promise<RunDetails | undefined>;
   listRuns(query: ListRuns): Promise<RunPage>;

@@ -1,4 +1,4 @@
-import type { BufferedSignal, LeaseFacts, Loaded, TaskPayloads, TimerRow } from '@baton/core';
+import type { BufferedSignal, ExpiredSignal, LeaseFacts, Loaded, TaskPayloads, TimerRow } from '@baton/core';
 import type { NeedsRequest } from '@baton/engine';
 import { flag, integer, text, textOrNull, word } from './decode.js';
 import type { Row, Session } from './pool.js';
@@ -17,7 +17,7 @@ export async function loadNeeds(
   locked: boolean,
 ): Promise<ReadonlyMap<string, Loaded>> {
   const answers = new Map<string, Answers>(requests.map((request) => [request.runId, {}]));
-  const loaders = [loadInputs, loadPayloads, loadSignals, loadKnownSignals, loadTimers];
+  const loaders = [loadInputs, loadPayloads, loadSignals, loadKnownSignals, loadTimers, loadExpired];
   for (const load of locked ? [...loaders, loadLeases] : loaders) await load(run, requests, answers);
   return answers;
 }
@@ -105,6 +105,17 @@ const loadTimers: Loader = async (run, requests, answers) => {
     });
   }
   for (const [runId, timers] of found) answersOf(answers, runId).timers = timers;
+};
+
+const loadExpired: Loader = async (run, requests, answers) => {
+  const asking = requests.filter((request) => request.needs.expiredSignals === true);
+  if (asking.length === 0) return;
+  const found = new Map<string, ExpiredSignal[]>(asking.map(({ runId }) => [runId, []]));
+  const runs = { runId: asking.map((request) => request.runId), namespace: asking.map((request) => request.namespace) };
+  for (const row of await run('need-expired-signals', { runs })) {
+    found.get(text(row[0]))?.push({ signalId: text(row[1]), name: text(row[2]) });
+  }
+  for (const [runId, expired] of found) answersOf(answers, runId).expiredSignals = expired;
 };
 
 type ListNeed = 'payloads' | 'leases' | 'signals' | 'knownSignals' | 'timers';

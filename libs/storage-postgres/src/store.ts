@@ -88,7 +88,8 @@ function pushes(db: Database): Pick<Store, 'flagStuck' | 'pushTimer' | 'pushWake
       return row === undefined ? 0 : integer(row[0]);
     },
     async pushWake(namespace, runId, taskId) {
-      await db.runRepeatable('push-wake', { namespace, runId, taskId });
+      const [row] = await db.runRepeatable('push-wake', { namespace, runId, taskId });
+      return row === undefined ? 0 : integer(row[0]);
     },
   };
 }

@@ -178,7 +178,7 @@ export interface BufferSignal {
   readonly seq: number;
 }
 
-/** Mark consumed. `insert` is set when the signal was never buffered (delivered at once): the row is inserted consumed. */
+/** Mark consumed; by nobody (`byTaskId` null) = it had expired. `insert` is set when the signal was never buffered (delivered at once): the row is inserted consumed. */
 export interface ConsumeSignal {
   readonly type: 'ConsumeSignal';
   readonly signalId: string;

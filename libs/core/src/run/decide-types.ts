@@ -53,6 +53,13 @@ export interface Loaded {
   readonly knownSignals?: ReadonlyMap<string, { readonly payloadHash: string }>;
   /** By timer id: the row as it stands. */
   readonly timers?: ReadonlyMap<string, TimerRow>;
+  /** Buffered signals that have expired. */
+  readonly expiredSignals?: readonly ExpiredSignal[];
+}
+
+export interface ExpiredSignal {
+  readonly signalId: string;
+  readonly name: string;
 }
 
 export interface TimerRow {
@@ -71,6 +78,7 @@ export interface Needs {
   readonly signals?: readonly string[];
   readonly knownSignals?: readonly string[];
   readonly timers?: readonly string[];
+  readonly expiredSignals?: true;
 }
 
 /** Outcome of a worker's report (R14). All are acknowledged. */

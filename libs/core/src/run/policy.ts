@@ -16,7 +16,7 @@ export const CUT_OFF_GRACE_MS = 30 * SECOND_MS;
 /** R11: attempts that may end by a lost lease before the task fails. */
 export const MAX_LOSSES = 10;
 
-/** R32: signals that a run may hold without a wait that takes them. */
+/** R32: signals that a run may hold without a wait that takes them; expired ones make room. */
 export const MAX_BUFFERED_SIGNALS = 1_000;
 
 /** Longest duration anywhere: 100 years of 365 days. */

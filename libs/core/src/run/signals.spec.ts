@@ -76,6 +76,21 @@ describe('signals', () => {
     expect(run.signal('paid')).toMatchObject({ kind: 'refused', refusal: { code: 'TOO_MANY_SIGNALS' } });
   });
 
+  it('R32: signals that have expired make room, and stay known', () => {
+    const run = new FakeRun(definition(chain(task('t'), wait('paid')))).start();
+    run.signal('paid', '"old"', 'old', 1_000);
+    run.signal('paid', '"kept"', 'kept');
+    run.state = { ...run.state, bufferedSignals: MAX_BUFFERED_SIGNALS };
+    expect(run.signal('paid', '{}', 'early')).toMatchObject({ refusal: { code: 'TOO_MANY_SIGNALS' } });
+    run.store.now += 1_000;
+    expect(run.signal('paid', '"new"', 'new')).toMatchObject({ kind: 'applied', signalDelivered: false });
+    expect(run.state.bufferedSignals).toBe(MAX_BUFFERED_SIGNALS);
+    expect(run.signal('paid', '"old"', 'old')).toMatchObject({ kind: 'ignored', duplicate: true });
+    expect(run.signal('paid', '{}', 'more')).toMatchObject({ refusal: { code: 'TOO_MANY_SIGNALS' } });
+    run.complete('t');
+    expect(run.outputOf('paid')).toBe('"kept"');
+  });
+
   it('a signal that expired before a wait read it is not delivered', () => {
     const run = new FakeRun(definition(chain(task('t'), wait('paid')))).start();
     run.signal('paid', '{}', 's1', 1_000);

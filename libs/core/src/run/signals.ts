@@ -22,11 +22,22 @@ export function onSignal(t: Transition, event: SignalReceived): Outcome {
     deliver(t, event, wait);
     return { kind: 'applied', signalDelivered: true };
   }
-  if (t.state.bufferedSignals >= MAX_BUFFERED_SIGNALS) {
+  if (t.state.bufferedSignals >= MAX_BUFFERED_SIGNALS && !dropExpired(t)) {
     return refused('TOO_MANY_SIGNALS', `the run holds ${MAX_BUFFERED_SIGNALS} signals that nothing has taken`);
   }
   buffer(t, event);
   return { kind: 'applied', signalDelivered: false };
+}
+
+/**
+ * R32: what has expired does not count. It is taken by nobody, so its id stays known; all at once, so that this costs
+ * one look in many signals. Answers whether there is room now.
+ */
+function dropExpired(t: Transition): boolean {
+  for (const { signalId, name } of t.expiredSignals() ?? []) {
+    t.apply({ type: 'ConsumeSignal', signalId, name, byTaskId: null, insert: null });
+  }
+  return t.state.bufferedSignals < MAX_BUFFERED_SIGNALS;
 }
 
 /** Of several open waits for one name, the first in the order of the graph. */

@@ -1,6 +1,7 @@
 import type { Dag } from '../definition/model.js';
 import type { Action, Journal, JournalKind } from './actions.js';
-import type { BufferedSignal, DecideEnv, LeaseFacts, Needs, Refusal, ReportOutcome, TimerRow } from './decide-types.js';
+import type { BufferedSignal, DecideEnv, ExpiredSignal, LeaseFacts, Needs, Refusal } from './decide-types.js';
+import type { ReportOutcome, TimerRow } from './decide-types.js';
 import { RunDraft } from './evolve.js';
 import { RunRows } from './rows.js';
 import type { Failure, JsonText, RunState, TaskState } from './state.js';
@@ -55,6 +56,7 @@ export class Transition {
   private newRunInput: JsonText | undefined;
   private needsRunInput = false;
   private needsSignals = false;
+  private needsExpiredSignals = false;
   private readonly needsPayloads = new Set<string>();
   private readonly needsLeases = new Set<string>();
   private readonly needsKnownSignals = new Set<string>();
@@ -163,6 +165,13 @@ export class Transition {
     return loaded.get(name)?.find((signal) => !this.consumedSignals.has(signal.signalId)) ?? null;
   }
 
+  /** Buffered signals that nothing can take any more. */
+  expiredSignals(): readonly ExpiredSignal[] | undefined {
+    const loaded = this.env.loaded.expiredSignals;
+    if (loaded === undefined) this.needsExpiredSignals = true;
+    return loaded;
+  }
+
   /** null = the run does not know this signal id. */
   knownSignal(signalId: string): { readonly payloadHash: string } | null | undefined {
     const loaded = this.env.loaded.knownSignals;
@@ -191,6 +200,7 @@ export class Transition {
     if (this.needsLeases.size > 0) needs.leases = [...this.needsLeases];
     // All names at once: an answer without a name then always means "none", in whatever round it is read.
     if (this.needsSignals) needs.signals = signalNames(this.dag);
+    if (this.needsExpiredSignals) needs.expiredSignals = true;
     if (this.needsKnownSignals.size > 0) needs.knownSignals = [...this.needsKnownSignals];
     if (this.needsTimers.size > 0) needs.timers = [...this.needsTimers];
     return Object.keys(needs).length === 0 ? undefined : needs;

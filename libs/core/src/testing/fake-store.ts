@@ -35,6 +35,9 @@ export class FakeStore {
       ...(needs.knownSignals && {
         knownSignals: merge(loaded.knownSignals, needs.knownSignals, (id) => this.signals.get(id)),
       }),
+      ...(needs.expiredSignals && {
+        expiredSignals: [...this.signals.values()].filter((row) => !row.consumed && row.expiresAt <= this.now),
+      }),
       ...(needs.timers && { timers: merge(loaded.timers, needs.timers, (id) => this.timerRow(id)) }),
     };
   }

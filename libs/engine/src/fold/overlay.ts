@@ -1,4 +1,5 @@
-import type { BufferedSignal, JsonText, LeaseFacts, Loaded, Needs, TaskPayloads, TimerRow } from '@baton/core';
+import type { BufferedSignal, ExpiredSignal, JsonText, LeaseFacts, Loaded, Needs } from '@baton/core';
+import type { TaskPayloads, TimerRow } from '@baton/core';
 import type { KnownPayloads } from '../caches/run-cache.js';
 import { isCleared, type RunFold } from './run-fold.js';
 
@@ -13,6 +14,7 @@ export class RunFacts {
   private readonly signals = new Map<string, readonly BufferedSignal[]>();
   private readonly knownSignals = new Map<string, { readonly payloadHash: string } | undefined>();
   private readonly timers = new Map<string, TimerRow | undefined>();
+  private expiredSignals: readonly ExpiredSignal[] | undefined;
   private cachedPayloads: ReadonlyMap<string, KnownPayloads> = new Map();
 
   /** What the cache knows of the run's texts. */
@@ -36,6 +38,7 @@ export class RunFacts {
     for (const signalId of needs.knownSignals ?? []) {
       this.knownSignals.set(signalId, loaded.knownSignals?.get(signalId));
     }
+    if (needs.expiredSignals === true) this.expiredSignals = loaded.expiredSignals ?? [];
     for (const timerId of needs.timers ?? []) this.timers.set(timerId, loaded.timers?.get(timerId));
   }
 
@@ -49,8 +52,10 @@ export class RunFacts {
       timers: needs.timers?.filter((id) => !this.timers.has(id) && !fold.timers.has(id)) ?? [],
     };
     const runInput = needs.runInput === true && this.input === undefined && fold.input === undefined;
-    const some = runInput || Object.values(lacks).some((ids) => ids.length > 0);
-    return some ? { ...lacks, ...(runInput ? { runInput } : {}) } : null;
+    const expiredSignals = needs.expiredSignals === true && this.expiredSignals === undefined;
+    const some = runInput || expiredSignals || Object.values(lacks).some((ids) => ids.length > 0);
+    if (!some) return null;
+    return { ...lacks, ...(runInput ? { runInput } : {}), ...(expiredSignals ? { expiredSignals } : {}) };
   }
 
   /** Answers `needs` as one transaction for each event would: what is pending comes first. */
@@ -61,6 +66,7 @@ export class RunFacts {
       ...(needs.leases === undefined ? {} : { leases: this.viewLeases(needs.leases, fold) }),
       ...(needs.signals === undefined ? {} : { signals: this.viewSignals(needs.signals, fold) }),
       ...(needs.knownSignals === undefined ? {} : { knownSignals: this.viewKnown(needs.knownSignals, fold) }),
+      ...(needs.expiredSignals === true ? { expiredSignals: this.viewExpired(fold) } : {}),
       ...(needs.timers === undefined ? {} : { timers: this.viewTimers(needs.timers, fold) }),
     };
   }
@@ -106,6 +112,11 @@ export class RunFacts {
       view.set(name, fresh.length === 0 ? stored : [...stored, ...fresh]);
     }
     return view;
+  }
+
+  /** Those that an event of this batch took, or dropped, are gone. */
+  private viewExpired(fold: RunFold): readonly ExpiredSignal[] {
+    return (this.expiredSignals ?? []).filter(({ signalId }) => !fold.signals.has(signalId));
   }
 
   private viewKnown(ids: readonly string[], fold: RunFold): Map<string, { readonly payloadHash: string }> {

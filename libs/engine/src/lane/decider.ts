@@ -278,6 +278,7 @@ function addNeeds(before: Needs | undefined, more: Needs): Needs {
     ...new Set([...(a ?? []), ...(b ?? [])]),
   ];
   const runInput = before.runInput ?? more.runInput;
+  const expiredSignals = before.expiredSignals ?? more.expiredSignals;
   return {
     ...(runInput === undefined ? {} : { runInput }),
     payloads: join(before.payloads, more.payloads),
@@ -285,5 +286,6 @@ function addNeeds(before: Needs | undefined, more: Needs): Needs {
     signals: join(before.signals, more.signals),
     knownSignals: join(before.knownSignals, more.knownSignals),
     timers: join(before.timers, more.timers),
+    ...(expiredSignals === undefined ? {} : { expiredSignals }),
   };
 }

@@ -30,6 +30,7 @@ export interface TaskRow {
   cutOffUntil: number | null;
   settledAt: number | null;
   wakeAt: number | null;
+  wakeFailures: number;
   startToCloseMs: number;
   heartbeatMs: number;
   lease: LeaseRow | null;
@@ -83,6 +84,7 @@ export function newTaskRow(write: TaskWrite, now: number): TaskRow {
     cutOffUntil: null,
     settledAt: null,
     wakeAt: null,
+    wakeFailures: 0,
     startToCloseMs: 0,
     heartbeatMs: 0,
     lease: null,
@@ -97,6 +99,7 @@ export function applyTaskWrite(row: TaskRow, write: TaskWrite, now: number): voi
   if (write.input !== undefined) row.input = write.input;
   if (write.output !== undefined) row.output = write.output;
   applyWake(row, write.wake, now);
+  if (write.wake.kind !== 'keep') row.wakeFailures = 0;
 }
 
 function applyWake(row: TaskRow, wake: TaskWrite['wake'], now: number): void {

@@ -1,4 +1,4 @@
-import type { BufferedSignal, Loaded, RunStatus, TimerRow } from '@baton/core';
+import type { BufferedSignal, ExpiredSignal, Loaded, RunStatus, TimerRow } from '@baton/core';
 import { isTerminal } from '@baton/core';
 import type { AcquireAnswer, AcquireLease, HeartbeatAnswer, HeartbeatCall, JournalView, ListRuns } from '../api.js';
 import type { RunDetails, RunPage, RunView } from '../api.js';
@@ -203,10 +203,13 @@ export class MemoryStore implements Store {
     return timer.failures;
   }
 
-  async pushWake(_namespace: string, runId: string, taskId: string): Promise<void> {
+  async pushWake(_namespace: string, runId: string, taskId: string): Promise<number> {
     await this.statement('pushWake');
     const row = this.tasks.get(runId)?.get(taskId);
-    if (row !== undefined && row.wakeAt !== null) row.wakeAt = this.nowMs + 60_000;
+    if (row === undefined || row.wakeAt === null) return 0;
+    row.wakeAt = this.nowMs + 1_000 * 2 ** row.wakeFailures;
+    row.wakeFailures += 1;
+    return row.wakeFailures;
   }
 
   async getRun(namespace: string, runId: string, withPayloads: boolean): Promise<RunDetails | undefined> {
@@ -285,6 +288,7 @@ export class MemoryStore implements Store {
       signals: pick(needs.signals, (name) => this.buffered(runId, name)),
       knownSignals: pick(needs.knownSignals, (id) => this.signals.get(runId)?.get(id)),
       timers: pick(needs.timers, (id) => this.timerRow(runId, id)),
+      ...(needs.expiredSignals === true ? { expiredSignals: this.expired(runId) } : {}),
     };
   }
 
@@ -294,6 +298,12 @@ export class MemoryStore implements Store {
       .filter((row) => row.expiresAt === null || row.expiresAt > this.nowMs)
       .sort((a, b) => a.seq - b.seq)
       .map(({ signalId, payload, payloadHash }) => ({ signalId, name, payload, payloadHash }));
+  }
+
+  private expired(runId: string): ExpiredSignal[] {
+    return [...(this.signals.get(runId)?.values() ?? [])].filter(
+      (row) => row.status === 'BUFFERED' && row.expiresAt !== null && row.expiresAt <= this.nowMs,
+    );
   }
 
   private timerRow(runId: string, timerId: string): TimerRow | undefined {

@@ -425,6 +425,39 @@ function describeNeeds(at: () => Tested): void {
     expect(await read()).toEqual(['gone', 'gone', 'gone']);
   });
 
+  it('counts failed wake-ups of a task until its wake-up is decided anew (R21)', async () => {
+    const t = at();
+    const run = await t.start();
+    const push = (): Promise<number> => t.store.pushWake('default', run.runId, run.task.taskId);
+    expect([await push(), await push()]).toEqual([1, 2]);
+    const { output: _output, ...rest } = ended(run.task, { state: run.task, wake: { kind: 'keep' } });
+    await t.write(runWrite(run.runId, 1, { tasks: [rest] }));
+    expect(await push()).toBe(3);
+    await t.write(runWrite(run.runId, 2, { tasks: [{ ...rest, wake: { kind: 'rearm' } }] }));
+    expect(await push()).toBe(1);
+    await t.write(runWrite(run.runId, 3, { tasks: [ended(run.task)] }));
+    expect(await push()).toBe(0);
+  });
+
+  it('tells which buffered signals have expired, and lets them go (R32)', async () => {
+    const t = at();
+    const run = await t.start();
+    const row = { name: 'paid', payload: '1', payloadHash: 'h', consumedBy: null, op: 'insert-buffered' } as const;
+    const signals = [
+      { ...row, signalId: 'kept', seq: 2, expiresInMs: null },
+      { ...row, signalId: 'gone', seq: 3, expiresInMs: 10 },
+      { ...row, signalId: 'later', seq: 4, expiresInMs: 60_000 },
+    ];
+    await t.write(runWrite(run.runId, 1, { signals }));
+    const expired = async (): Promise<unknown> =>
+      (await t.store.readNeeds([{ ...run, needs: { expiredSignals: true } }])).get(run.runId)?.expiredSignals;
+    await t.made.advance(1_000);
+    expect(await expired()).toMatchObject([{ signalId: 'gone', name: 'paid' }]);
+    const drop = { ...row, op: 'consume', signalId: 'gone', payload: null, payloadHash: null } as const;
+    await t.write(runWrite(run.runId, 2, { signals: [{ ...drop, seq: 5, expiresInMs: null }] }));
+    expect(await expired()).toEqual([]);
+  });
+
   it('tells the statuses of runs, and their history in order', async () => {
     const t = at();
     const run = await t.start();

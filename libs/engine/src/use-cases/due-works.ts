@@ -1,5 +1,6 @@
 import type { RunEvent } from '@baton/core';
 import type { DueItem, FireResult } from '../api.js';
+import { isLockTimeout } from '../lane/store-failures.js';
 import type { Outcome, Work } from '../lane/work.js';
 import type { Store } from '../ports.js';
 import { checkCount, checkUuid } from './checks.js';
@@ -48,8 +49,11 @@ async function answer(item: DueItem, outcome: Outcome, deps: DueDeps): Promise<F
     case 'known-command':
       return pushBack(item, 'INTERNAL', deps);
     case 'failed':
-      // A database that is away is no fault of the row: it stays due, and the timer service waits.
-      if (outcome.error.kind === 'unavailable') return { outcome: 'FAILED', reason: outcome.error.code };
+      // A database that is away is no fault of the row: it stays due, and the timer service waits. A run that somebody
+      // holds for long is: a page of such rows would come again and again, and nothing else with it.
+      if (outcome.error.kind === 'unavailable' && !isLockTimeout(outcome.error.cause)) {
+        return { outcome: 'FAILED', reason: outcome.error.code };
+      }
       return pushBack(item, outcome.error.code, deps);
   }
 }
@@ -58,12 +62,12 @@ async function answer(item: DueItem, outcome: Outcome, deps: DueDeps): Promise<F
 async function pushBack(item: DueItem, reason: string, deps: DueDeps): Promise<FireResult> {
   const { namespace, runId } = item;
   try {
-    if (item.kind === 'task') {
-      await deps.store.pushWake(namespace, runId, item.taskId.toLowerCase());
-    } else {
-      const failures = await deps.store.pushTimer(namespace, runId, item.timerId.toLowerCase());
-      if (failures >= deps.timerFailures) await deps.store.flagStuck({ namespace, runId }, `a timer fails: ${reason}`);
-    }
+    const failures =
+      item.kind === 'task'
+        ? await deps.store.pushWake(namespace, runId, item.taskId.toLowerCase())
+        : await deps.store.pushTimer(namespace, runId, item.timerId.toLowerCase());
+    const what = item.kind === 'task' ? 'a wake-up' : 'a timer';
+    if (failures >= deps.timerFailures) await deps.store.flagStuck({ namespace, runId }, `${what} fails: ${reason}`);
   } catch (error) {
     deps.onStoreError(error);
   }

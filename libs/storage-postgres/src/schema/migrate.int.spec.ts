@@ -31,7 +31,7 @@ describe.each([18, 15] as const)('migrations on PostgreSQL %i', (major) => {
   it('applies once, reports what it did, and finds nothing left to do the second time', async () => {
     const messages: string[] = [];
     const first = await migrate({ url: database.url, publication: true, onProgress: (text) => messages.push(text) });
-    expect(first.applied).toHaveLength(2);
+    expect(first.applied).toHaveLength(SCHEMA_VERSION + 1);
     expect(await tables()).toContain('workflow_runs');
     expect(await publications()).toBe(1);
     expect((await migrate({ url: database.url, publication: true })).applied).toEqual([]);
@@ -94,7 +94,7 @@ describe.each([18, 15] as const)('migrations on PostgreSQL %i', (major) => {
       { what: 'the server to notice' },
     );
     expect(await tables()).toEqual([]);
-    expect((await migrate({ url: database.url, publication: false })).applied).toHaveLength(1);
+    expect((await migrate({ url: database.url, publication: false })).applied).toHaveLength(SCHEMA_VERSION);
   }, 120_000);
 
   it('tells a schema that is missing, right, and newer than this build', async () => {

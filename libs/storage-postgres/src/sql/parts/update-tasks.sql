@@ -84,6 +84,8 @@ updated_tasks AS (
       ELSE t.lease_expires_at END,
     start_to_close_at = CASE WHEN NOT u.ends_attempt THEN t.start_to_close_at
       WHEN u.lease_id IS NOT NULL THEN c.now + u.start_to_close_ms * interval '1 millisecond' END,
+    -- R21: the failures of a wake-up that this decision replaces.
+    wake_failures = CASE u.wake WHEN 'keep' THEN t.wake_failures ELSE 0 END,
     wake_at = CASE u.wake
       WHEN 'close' THEN NULL
       WHEN 'idle' THEN NULL
