@@ -82,7 +82,7 @@ describe('the gateway', () => {
     const payload =
       '{ "z": 1,"n":9007199254740993,\n"a": [1.0, 1e400, -0, "\\u00e9\\/é😀"], "__proto__": {"constructor":1} }';
 
-    it('passes the input of a run on byte for byte', async () => {
+    it('passes the input of a run on byte for byte (B70)', async () => {
       prepareStart();
       const answer = await post('/v1/runs', `{"definitionId":"orders", "input" : ${payload} }`);
       expect(answer.status).toBe(201);
@@ -97,7 +97,7 @@ describe('the gateway', () => {
       expect(upstreams.last('startRun').request['input']).toBe('null');
     });
 
-    it('embeds payloads of runs and tasks as they are', async () => {
+    it('embeds payloads of runs and tasks as they are (B69, B70)', async () => {
       upstreams.on('getRun', () => ({
         run: aRun(),
         tasks: [
@@ -126,7 +126,7 @@ describe('the gateway', () => {
       ['20,000 deep', `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`, 400, 'PAYLOAD_TOO_DEEP'],
       ['with an escaped NUL', '"\\u0000"', 400, 'PAYLOAD_NUL'],
       ['with a lone surrogate', '"\\ud800"', 400, 'PAYLOAD_SURROGATE'],
-    ])('refuses a payload %s', async (_what, input, status, code) => {
+    ])('refuses a payload %s (B67, B72, B73)', async (_what, input, status, code) => {
       const answer = await post('/v1/runs', `{"definitionId":"orders","input":${input}}`);
       expect([answer.status, answer.body['code']]).toEqual([status, code]);
       expect(upstreams.calls).toEqual([]);
@@ -136,7 +136,7 @@ describe('the gateway', () => {
       ['exactly 1 MiB', JSON.stringify('x'.repeat(1_048_574))],
       ['exactly 100 deep', `${'['.repeat(100)}${']'.repeat(100)}`],
       ['a literal backslash-u0000', '"\\\\u0000"'],
-    ])('takes a payload of %s', async (_what, input) => {
+    ])('takes a payload of %s (B67, B72, B73)', async (_what, input) => {
       prepareStart();
       expect((await post('/v1/runs', `{"definitionId":"orders","input":${input}}`)).status).toBe(201);
       expect(upstreams.last('startRun').request['input']).toBe(input);
@@ -617,7 +617,7 @@ describe('the gateway', () => {
       expect(text).not.toContain('/v1/nothing');
     });
 
-    it('answers what is in flight before it stops, and ends long polls with the run as it is', async () => {
+    it('answers what is in flight before it stops, and ends long polls with the run as it is (B122)', async () => {
       const stopping = await start({});
       const url = `http://127.0.0.1:${stopping.ports['http']}`;
       let release = (): void => undefined;

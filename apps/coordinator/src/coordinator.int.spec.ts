@@ -155,7 +155,7 @@ describe('the coordinator over gRPC', () => {
       ['has 2 MiB', Buffer.from(JSON.stringify('x'.repeat(2 * 1024 * 1024)))],
       ['has 5 MB', Buffer.from(JSON.stringify('x'.repeat(5_000_000)))],
       ['is nested 5,000 deep', Buffer.from('['.repeat(5_000) + ']'.repeat(5_000))],
-    ])('whose output %s as REJECTED, and the attempt fails for good (R8)', async (_what, output) => {
+    ])('whose output %s as REJECTED, and the attempt fails for good (R8, B67, B72, B73)', async (_what, output) => {
       const task = await under.startedTask('one');
       const lease = await under.acquire({ ...task, owner: 'w', attempt: 1 });
       const reported = await under.report({ ...task, attempt: 1, leaseId: lease.leaseId, status: 'completed', output });

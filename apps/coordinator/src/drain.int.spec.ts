@@ -7,7 +7,7 @@ import { call, CoordinatorUnderTest, KEYS } from './testing/coordinator-under-te
 const { ReportOutcome } = workerV1;
 
 describe('a coordinator that is asked to stop', () => {
-  it('sends workers away, answers what it has read, ends long polls with the run as it is, and then closes', async () => {
+  it('sends workers away, answers what it has read, ends long polls with the run as it is, and then closes (B122)', async () => {
     const under = await CoordinatorUnderTest.start();
     await under.publish({ id: 'one', version: 1, nodes: [{ id: 'a', type: 'task', queue: 'q' }] } as never);
     const [task, other] = [await under.startedTask('one'), await under.startedTask('one')];

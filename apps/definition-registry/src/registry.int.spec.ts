@@ -98,7 +98,7 @@ describe('the definition registry', () => {
     expect(rivals.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
-  it('takes YAML and keeps the digits of its numbers', async () => {
+  it('takes YAML and keeps the digits of its numbers (B70)', async () => {
     await publish(
       'id: yaml\nversion: 3\nnodes:\n  - { id: a, type: task, queue: q, input: { n: 3544790567247868102, f: 1.50 } }\n',
     );
@@ -200,7 +200,7 @@ describe('the definition registry', () => {
     expect(await refusal(call(method, request))).toMatchObject({ kind: 'invalid', code: 'INVALID_ARGUMENT' });
   });
 
-  it('publishes 10,000 nodes', async () => {
+  it('publishes 10,000 nodes (B14)', async () => {
     const nodes = Array.from({ length: 10_000 }, (_value, n) => ({
       id: `n${n}`,
       type: 'task',

@@ -52,7 +52,7 @@ describe('bad input at every edge', () => {
     expect(answer.body.code).toMatch(/^[A-Z_]+$/);
   });
 
-  it('a body of 5 MB is 413 and names the limit', async () => {
+  it('a body of 5 MB is 413 and names the limit (B73)', async () => {
     const answer = await rest.send(
       'POST',
       '/v1/runs',

@@ -75,7 +75,7 @@ describe('order fulfilment on a platform of real parts', () => {
     expect(settled.slice(4)).toEqual(['notify']);
   });
 
-  it('publishes the domain events of every run to Kafka, in order, under the key of the run', async () => {
+  it('publishes the domain events of every run to Kafka, in order, under the key of the run (B07)', async () => {
     const runId = runOf(1);
     const ofRun = (events: readonly PublishedEvent[]): PublishedEvent[] =>
       events.filter((event) => event.key === runId);
@@ -122,7 +122,7 @@ describe('order fulfilment on a platform of real parts', () => {
     expect(text).toContain(`"output":{"given":${input},"signal":9007199254740993}`);
   });
 
-  it('stops cleanly on SIGTERM: every service exits 0 within its grace period', async () => {
+  it('stops cleanly on SIGTERM: every service exits 0 within its grace period (B122)', async () => {
     for (const service of [...platform.services.values()].reverse()) {
       expect({ name: service.spec.name, code: await service.stop() }).toEqual({ name: service.spec.name, code: 0 });
     }

@@ -186,7 +186,7 @@ describe('reports and signals against a running platform', () => {
     });
   });
 
-  it('after the end of the run every report is acknowledged and changes nothing', async () => {
+  it('after the end of the run every report is acknowledged and changes nothing (B34, B85)', async () => {
     const runId = await start('two-steps');
     const first = await openTask(runId, 'first');
     await lease(runId, first);
@@ -280,7 +280,7 @@ describe('reports and signals against a running platform', () => {
     expect(rows).toEqual([{ timers: 0 }]);
   });
 
-  it('R32: a signal to an ended run is refused, a known one is a duplicate', async () => {
+  it('R32: a signal to an ended run is refused, a known one is a duplicate (B50)', async () => {
     const runId = await start('impatient');
     await clients.signal({ runId, name: 'approved', payload: 'true', signalId: 'known' });
     expect((await clients.result(runId, 5_000)).run?.status).toBe(RunStatus.RUN_STATUS_SUCCEEDED);
@@ -293,7 +293,7 @@ describe('reports and signals against a running platform', () => {
     });
   });
 
-  it('undo that fails for good ends COMPENSATION_FAILED, and retryCompensation repeats only that undo', async () => {
+  it('undo that fails for good ends COMPENSATION_FAILED, and retryCompensation repeats only that undo (B42)', async () => {
     const runId = await start('two-steps');
     const first = await openTask(runId, 'first');
     await lease(runId, first);

@@ -152,7 +152,7 @@ describe('the timer service', () => {
     expect(new Set(coordinator.fired).size).toBe(coordinator.fired.length);
   });
 
-  it('goes by the clock of the database, not by its own', async () => {
+  it('goes by the clock of the database, not by its own (B29, B63)', async () => {
     const id = await addTimer('30 days');
     const service = await start();
     await eventually(async () => (await metric(service, 'baton_timer_active')) === 1, { what: 'the role' });
@@ -251,7 +251,7 @@ describe('the timer service', () => {
     expect(rows).toEqual([{ epoch: 2 }]);
   });
 
-  it('answers the batch in flight before it stops', async () => {
+  it('answers the batch in flight before it stops (B122)', async () => {
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => {
       release = resolve;

@@ -209,7 +209,7 @@ describe('A consumer of a group', () => {
     expect(seen.slice(4)).toEqual(['2', '3']);
   });
 
-  it('delivers a refused batch again, without what was done of it', async () => {
+  it('delivers a refused batch again, without what was done of it (B106)', async () => {
     const topic = await topicWith(numbers(0, 3));
     const seen: string[][] = [];
     const onBatch = (batch: ConsumedBatch): Promise<void> => {
@@ -275,7 +275,7 @@ describe('A stop', () => {
     await expect(started).rejects.toThrow('stopped');
   });
 
-  it('while another member holds up the rebalance does not wait for it', async () => {
+  it('while another member holds up the rebalance does not wait for it (B109)', async () => {
     const shared = await options({ rebalanceTimeoutMs: 30_000 });
     const busy = createBusConsumer({ ...shared, sessionTimeoutMs: 30_000, onBatch: never });
     await busy.start();

@@ -60,7 +60,7 @@ describe('engines on one PostgreSQL', () => {
     }
   });
 
-  it('keeps input and output byte for byte', async () => {
+  it('keeps input and output byte for byte (B69, B70)', async () => {
     const { runId } = await start(one, 'single');
     const [task] = (await openTasks(fixture)).get(runId) ?? [];
     await one.report(completedReport(runId, task!, '{"n":18014398509481985, "list":[ ]}'));
@@ -141,7 +141,7 @@ describe('engines on one PostgreSQL', () => {
     expect(count?.n).toBe(2);
   });
 
-  it('leases, renews, loses and hands out again by the clock of the database (R9, R10, R11)', async () => {
+  it('leases, renews, loses and hands out again by the clock of the database (R9, R10, R11, B20, B26)', async () => {
     const own = await storeFixture(18);
     const { engine, close } = engineOn(own.url);
     try {
@@ -182,7 +182,7 @@ describe('engines on one PostgreSQL', () => {
     }
   });
 
-  it('undoes in reverse order what a cancel leaves, and waits for the step that still runs (R18)', async () => {
+  it('undoes in reverse order what a cancel leaves, and waits for the step that still runs (R18, B40)', async () => {
     const { runId } = await start(one, 'diamond');
     await one.report(completedReport(runId, (await openTasks(fixture)).get(runId)![0]!));
     const left = (await openTasks(fixture)).get(runId)!.find(({ nodeId }) => nodeId === 'left')!;
@@ -214,7 +214,7 @@ describe('engines on one PostgreSQL', () => {
     expect(kinds.map((line) => Number(line.split(' ')[0]))).toEqual(kinds.map((_line, index) => index + 1));
   });
 
-  it('buffers signals, delivers each once and lets one of signal and timeout win', async () => {
+  it('buffers signals, delivers each once and lets one of signal and timeout win (B49, B52)', async () => {
     const own = await storeFixture(18);
     const { engine, close } = engineOn(own.url);
     try {

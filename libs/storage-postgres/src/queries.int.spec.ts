@@ -85,7 +85,7 @@ describe.each(MAJORS)('what people ask of the store on PostgreSQL %i', (major) =
     expect(details?.bufferedSignals).toEqual([{ signalId: 's1', name: 'paid', receivedAt: expect.any(Date) }]);
   });
 
-  it('lists runs page by page, newest first, with every filter', async () => {
+  it('lists runs page by page, newest first, with every filter (B73)', async () => {
     const namespace = `list-${major}`;
     const statuses: readonly RunStatus[] = [
       'RUNNING',

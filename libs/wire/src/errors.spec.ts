@@ -24,7 +24,7 @@ describe('errors over gRPC', () => {
     ['internal', 13],
   ];
 
-  it.each(kinds)('%s becomes status %i and is read back as it was', (kind, status) => {
+  it.each(kinds)('%s becomes status %i and is read back as it was (B112)', (kind, status) => {
     const details = [{ pointer: '/nodes/1', code: 'CYCLE', message: 'a → b → a' }];
     const sent = toGrpcError(new ApiError(kind, 'SOME_CODE', 'what is wrong: ü', details), new Trailers());
     expect(sent.code).toBe(status);

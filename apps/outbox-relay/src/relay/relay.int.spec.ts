@@ -226,7 +226,7 @@ describe('The slot', () => {
   let scene: Scene;
   afterEach(() => scene.close());
 
-  it('is made by the relay, and rows from before it are published first (R26)', async () => {
+  it('is made by the relay, and rows from before it are published first (R26, B104)', async () => {
     scene = await new Scene().open();
     await writeConcurrently(scene.writer, { workers: 3, transactions: 10, runsPerWorker: 2 });
     scene.start();

@@ -206,7 +206,7 @@ describe('a step that is cut off (R17, R18)', () => {
     return new FakeRun(definition([task('pay'), task('mail', mail)], options)).start();
   }
 
-  it('never leased: cancelled at once and not undone', () => {
+  it('never leased: cancelled at once and not undone (B39)', () => {
     const run = payBesideMail();
     run.fail('pay');
     expect(run.task('mail')).toMatchObject({ status: 'CANCELLED', unknownOutcome: false });
@@ -325,7 +325,7 @@ describe('a step that is cut off (R17, R18)', () => {
     expect(known.has('mail', 'compensate')).toBe(false);
   });
 
-  it('R17: an unknown outcome sticks, also when a later attempt failed definitely, unless one succeeded', () => {
+  it('R17: an unknown outcome sticks, also when a later attempt failed definitely, unless one succeeded (B38)', () => {
     const sticky = new FakeRun(definition([task('pay', { compensate: true })])).start().lease('pay');
     sticky.wakeAfter(30_000, 'pay');
     sticky.lease('pay').fail('pay', 'DECLINED');

@@ -35,7 +35,7 @@ describe('a retry of a run (R16)', () => {
     ]);
   });
 
-  it('from a node resets it and all below it, also what SUCCEEDED', () => {
+  it('from a node resets it and all below it, also what SUCCEEDED (B82)', () => {
     const run = failedAtB();
     run.retry({ fromNodeId: 'a' });
     expect(run.task('a')).toMatchObject({ generation: 2, status: 'SCHEDULED' });
@@ -102,7 +102,7 @@ describe('a retry of a run (R16)', () => {
     expect(run.status('c')).toBe('SCHEDULED');
   });
 
-  it('from a skipped node runs it and all below it', () => {
+  it('from a skipped node runs it and all below it (B82)', () => {
     const run = new FakeRun(definition(chain(task('a'), task('b'), task('c')))).start('b');
     run.fail('b');
     run.retry({ fromNodeId: 'a' });

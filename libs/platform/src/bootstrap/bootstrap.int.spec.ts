@@ -27,7 +27,7 @@ describe('a service process', () => {
   });
 
   it.each(['SIGTERM', 'SIGINT'] as const)(
-    'stops in order and exits 0 on %s, with the hooks run once',
+    'stops in order and exits 0 on %s, with the hooks run once (B122)',
     async (signal) => {
       const probe = new ProbeProcess('probe-service.ts', env);
       await probe.says(STARTED);

@@ -20,7 +20,7 @@ describe('an orderly stop', () => {
     expect(order).toEqual(['loop', 'calls', 'http', 'db', 'logs']);
   });
 
-  it('runs every hook once, however often it is asked', async () => {
+  it('runs every hook once, however often it is asked (B122)', async () => {
     const lifecycle = new Lifecycle(logger, 1_000);
     let runs = 0;
     lifecycle.onShutdown('drain', 'count', () => {

@@ -77,7 +77,7 @@ describe('an attempt', () => {
     expect(outputOf(report)).toBe('{"paymentId":"p"}');
   });
 
-  it('takes the result as it is when the handler returns it', async () => {
+  it('takes the result as it is when the handler returns it (B76)', async () => {
     const shared = { n: 1 };
     const report = await outcomeOf(() => {
       queueMicrotask(() => setImmediate(() => (shared.n = 2)));

@@ -52,7 +52,7 @@ describe('the keeper of a lease', () => {
     expect(keeper.cause).toBe('LEASE_LOST');
   });
 
-  it('keeps asking when the coordinator cannot say, until its own clock decides', async () => {
+  it('keeps asking when the coordinator cannot say, until its own clock decides (B30)', async () => {
     const session = new FakeSession();
     session.answer = HeartbeatStatus.HEARTBEAT_STATUS_RETRY;
     const keeper = new LeaseKeeper(lease(), session);
@@ -66,7 +66,7 @@ describe('the keeper of a lease', () => {
     keeper.release();
   });
 
-  it('aborts at once when the lease is gone', async () => {
+  it('aborts at once when the lease is gone (B30)', async () => {
     const session = new FakeSession();
     session.answer = HeartbeatStatus.HEARTBEAT_STATUS_LOST;
     const keeper = new LeaseKeeper(lease(), session);

@@ -1,7 +1,7 @@
 import { AttemptAborted, NonRetryableError, retryLater, TaskError } from '../errors.js';
 import { verdictOfError, verdictOfResult } from './verdict.js';
 
-describe('what a handler threw', () => {
+describe('what a handler threw (B43)', () => {
   it('is a failure that the policy may retry', () => {
     expect(verdictOfError(new Error('boom'), undefined)).toEqual({
       kind: 'failed',

@@ -96,7 +96,7 @@ describe('the intake of messages', () => {
     await until(() => isTaken, 'the next batch may come');
   });
 
-  it('is done with a message once its lease is granted, however long the handler takes (R10)', async () => {
+  it('is done with a message once its lease is granted, however long the handler takes (R10, B107)', async () => {
     const bench = new Bench();
     await bench.take(2);
     await until(() => bench.running.length === 2, 'two run');
@@ -140,7 +140,7 @@ describe('the intake of messages', () => {
     await until(() => bench.running.length === 1, 'it runs');
   });
 
-  it('keeps a message whose coordinator says RETRY', async () => {
+  it('keeps a message whose coordinator says RETRY (B106)', async () => {
     const bench = new Bench();
     let asked = 0;
     bench.answer = () => ((asked += 1) < 3 ? 'RETRY' : 'GRANTED');
