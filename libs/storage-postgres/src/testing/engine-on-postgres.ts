@@ -12,8 +12,13 @@ export interface EngineOnPostgres {
   close(): Promise<void>;
 }
 
-export function engineOn(url: string, options: Partial<EngineOptions> = {}): EngineOnPostgres {
-  const store = createPostgresStore({ url, poolSize: 4 });
+export function engineOn(
+  url: string,
+  options: Partial<EngineOptions> = {},
+  /** Puts something in the way of its statements. */
+  around: (store: Store) => Store = (store) => store,
+): EngineOnPostgres {
+  const store = around(createPostgresStore({ url, poolSize: 4 }));
   const { limits: _limits, ...base } = engineOptions(store, Date.now());
   const engine = createEngine({ ...base, newId: () => newRunId(), now: Date.now, random: Math.random, ...options });
   return {
