@@ -152,7 +152,7 @@ describe('the timer service', () => {
     expect(new Set(coordinator.fired).size).toBe(coordinator.fired.length);
   });
 
-  it('goes by the clock of the database, not by its own (B29, B63)', async () => {
+  it('R27: goes by the clock of the database, not by its own (B29, B63)', async () => {
     const id = await addTimer('30 days');
     const service = await start();
     await eventually(async () => (await metric(service, 'baton_timer_active')) === 1, { what: 'the role' });
@@ -168,7 +168,7 @@ describe('the timer service', () => {
     await eventually(fired([near]), { what: 'the nearer timer' });
   });
 
-  it('hands over at most 200 at once, one batch after the other, oldest first', async () => {
+  it('R22: hands over at most 200 at once, one batch after the other, oldest first', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 450; n += 1) ids.push(await addTimer(`-${1000 - n} seconds`));
     await start();
@@ -178,7 +178,7 @@ describe('the timer service', () => {
     expect(coordinator.fired.slice(0, 450)).toEqual(ids);
   });
 
-  it('is not held up by a row that fails', async () => {
+  it('R21: is not held up by a row that fails', async () => {
     const bad = await addTimer('-1 hour');
     coordinator.answer = async (items) => {
       const isBad = (item: internalV1.DueItem) => item.due?.$case === 'timer' && item.due.value.timerId === bad;
@@ -222,7 +222,7 @@ describe('the timer service', () => {
     }
   });
 
-  it('has one active process; a standby takes over when it stops', async () => {
+  it('R22: has one active process; a standby takes over when it stops', async () => {
     const first = await start();
     await eventually(async () => (await metric(first, 'baton_timer_active')) === 1, { what: 'the first to be active' });
     const second = await start();
@@ -240,7 +240,7 @@ describe('the timer service', () => {
     expect(rows).toEqual([{ epoch: 2 }]);
   });
 
-  it('takes over from an owner that went silent when its lease is over', async () => {
+  it('R22: takes over from an owner that went silent when its lease is over', async () => {
     await sql.query(
       `INSERT INTO baton.service_leases (role, owner, expires_at) VALUES ('timers', 'dead', baton.now() + interval '1 second')`,
     );
@@ -269,6 +269,25 @@ describe('the timer service', () => {
     expect(await stopped).toBe(true);
     services.splice(0);
     expect(coordinator.batches).toHaveLength(1);
+  });
+
+  it('R24: purges keys whose time is over, and no others', async () => {
+    await sql.query(
+      `INSERT INTO baton.run_keys (namespace, kind, key, run_id, request_hash, created_at, expires_at)
+       SELECT 'default', 'run-id', n::text, gen_random_uuid(), '', baton.now(),
+         CASE WHEN n > 2500 THEN NULL WHEN n > 2400 THEN baton.now() + interval '1 hour'
+           ELSE baton.now() - interval '1 second' END
+       FROM generate_series(1, 2600) n`,
+    );
+    await start();
+    const left = async (): Promise<{ n: number; first: number } | undefined> =>
+      (
+        await sql.query<{ n: number; first: number }>(
+          'SELECT count(*)::int AS n, min(key::int) AS first FROM baton.run_keys',
+        )
+      ).rows[0];
+    await eventually(async () => (await left())?.n === 200, { what: 'the expired keys to be gone' });
+    expect(await left()).toEqual({ n: 200, first: 2401 });
   });
 
   it('makes partitions for the days to come (R25)', async () => {

@@ -22,6 +22,7 @@ const EXCEPTIONS: IndexExceptions = {
   'list-runs-by-business-key': { run_payloads: '_namespace_business_key_run_id_idx' },
   'read-due-tasks': { task_instances: '_wake_at_idx' },
   'read-due-timers': { timers: 'timers_due' },
+  'purge-keys': { run_keys: 'run_keys_expiry' },
 };
 
 describe.each(MAJORS)('plans of the engine (R36) on PostgreSQL %i', (major) => {

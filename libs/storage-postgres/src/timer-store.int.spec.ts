@@ -55,7 +55,7 @@ describe.each(MAJORS)('what the timer service asks for on PostgreSQL %i', (major
     expect(await fixture.store.pushTimer(NAMESPACE, late!.runId, newRunId())).toBe(0);
   });
 
-  it('gives a role to one owner at a time, by the database clock', async () => {
+  it('R22: gives a role to one owner at a time, by the database clock', async () => {
     expect(await timers.takeServiceLease('timer', 'a', 10_000)).toEqual({ epoch: 1 });
     expect(await timers.takeServiceLease('timer', 'b', 10_000)).toBeUndefined();
     expect(await timers.takeServiceLease('timer', 'a', 10_000)).toEqual({ epoch: 1 });
@@ -68,7 +68,7 @@ describe.each(MAJORS)('what the timer service asks for on PostgreSQL %i', (major
     expect(await timers.takeServiceLease('timer', 'a', 10_000)).toEqual({ epoch: 3 });
   });
 
-  it('gives a role to one of many that ask at once', async () => {
+  it('R22: gives a role to one of many that ask at once', async () => {
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_unused, n) => timers.takeServiceLease('crowd', `owner-${n}`, 10_000)),
     );

@@ -14,6 +14,8 @@ export interface TimerStore {
   releaseServiceLease(role: string, owner: string): Promise<void>;
   /** R25: makes partitions ahead of time. */
   ensurePartitions(): Promise<void>;
+  /** R24: deletes keys whose time is over, at most `limit`; answers how many. */
+  purgeKeys(limit: number): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -30,6 +32,9 @@ export function createTimerStore(options: PoolOptions): TimerStore {
     },
     async ensurePartitions() {
       await db.runRepeatable('ensure-partitions', {});
+    },
+    async purgeKeys(limit) {
+      return (await db.runRepeatable('purge-keys', { limit })).length;
     },
     close: () => db.close(),
   };

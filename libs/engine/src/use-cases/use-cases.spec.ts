@@ -15,7 +15,7 @@ import {
 const start: StartRun = { namespace: 'default', definitionId: 'single', input: '{"a":1,"b":2}' };
 
 describe('starting a run', () => {
-  it('makes one run of many parallel starts with one key, and refuses the key for another body (B77, B78)', async () => {
+  it('R24: makes one run of many parallel starts with one key, and refuses the key for another body (B77, B78)', async () => {
     const { engine, store } = memoryEngine();
     const results = await Promise.all(
       Array.from({ length: 50 }, () => engine.start({ ...start, idempotencyKey: 'k' })),
@@ -47,7 +47,7 @@ describe('starting a run', () => {
     expect(two).toMatchObject({ status: 'rejected', reason: { code: 'IDEMPOTENCY_MISMATCH' } });
   });
 
-  it('keeps a business key for one open run, and gives it on when that run has ended', async () => {
+  it('R24: keeps a business key for one open run, and gives it on when that run has ended', async () => {
     const { engine, store } = memoryEngine();
     const settled = await Promise.allSettled(
       Array.from({ length: 5 }, () => engine.start({ ...start, businessKey: 'order-1' })),

@@ -61,6 +61,7 @@ function judgeScan(scan: PlanNode, allowed: Readonly<Record<string, string>>): s
   const relation = scan['Relation Name'] ?? '';
   const table = tableOf(relation);
   if (table === undefined) return undefined;
+  if (scan['Node Type'] === 'Tid Scan') return undefined; // rows that another scan of the statement has found
   if (scan['Node Type'] === 'Seq Scan') return `sequential scan of ${relation}`;
   const index = scan['Index Name'] ?? scan.Plans?.[0]?.['Index Name'] ?? '';
   const condition = scan['Index Cond'] ?? scan['Recheck Cond'] ?? '';
