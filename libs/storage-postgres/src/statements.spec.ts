@@ -1,4 +1,4 @@
-import { bind, parseStatement, statement, statementNames } from './statements.js';
+import { bind, parseStatement, statement, statementNames, type Statement } from './statements.js';
 
 describe('statements', () => {
   it('number their parameters by first use, and send one value for two uses', () => {
@@ -20,3 +20,51 @@ describe('statements', () => {
     }
   });
 });
+
+/** Who may look at runs of any namespace, and why. */
+const OF_ANY_NAMESPACE: Readonly<Record<string, string>> = {
+  'probe-runs': 'asks whether an id is free, is always rolled back, and shows nothing',
+  'read-run-owners': 'a run id that a caller chose must not exist at all; the caller hears no more than that',
+  'delete-keys': 'only keys that this transaction has inserted, told apart by their namespace',
+};
+
+describe('every statement', () => {
+  const all = statementNames().map((name) => statement(name));
+
+  it('R28: compares the namespace wherever it is told a run', () => {
+    const toldARun = all.filter(({ parameters }) => parameters.some(({ column }) => /^runIds?$/.test(column)));
+    expect(toldARun.length).toBeGreaterThan(20);
+    const findings = toldARun
+      .filter(({ name }) => OF_ANY_NAMESPACE[name] === undefined)
+      .flatMap(({ name, text, parameters }) => {
+        const groups = new Set(parameters.filter(({ column }) => column === 'runId').map(({ group }) => group));
+        const without = [...groups].filter((group) => !hasNamespace(name, group, parameters));
+        const compared = /\bnamespace = (?:ANY \(ARRAY\[)?(?:\w+\.namespace|\$\d+)/.test(text) || isInsert(name);
+        return [
+          ...without.map((group) => `${name}: ${group ?? 'the run'} comes without its namespace`),
+          ...(compared ? [] : [`${name}: the namespace is not compared`]),
+        ];
+      });
+    expect(findings).toEqual([]);
+  });
+
+  it('R27: goes by the clock that tests can move, and by no other', () => {
+    const clocks =
+      /(?<!baton\.)\bnow\(\)|clock_timestamp|current_timestamp|current_date|localtime|statement_timestamp|transaction_timestamp/i;
+    expect(all.filter(({ text }) => clocks.test(text)).map(({ name }) => name)).toEqual([]);
+    expect(all.filter(({ text }) => text.includes('baton.now()')).length).toBeGreaterThan(10);
+  });
+});
+
+/** Effects of a write belong to its runs, whose namespace the statement has compared (`held`). */
+function hasNamespace(name: string, group: string | null, parameters: Statement['parameters']): boolean {
+  const effects = ['newTasks', 'tasks', 'journal', 'outbox', 'newSignals', 'signals', 'newTimers', 'clearTimers'];
+  const isEffect =
+    /^write-batch|^insert-starts/.test(name) && [...effects, 'commands', 'payloads'].includes(group ?? '');
+  return isEffect || parameters.some((other) => other.group === group && other.column === 'namespace');
+}
+
+/** Rows that are made with their namespace have nothing to compare it with. */
+function isInsert(name: string): boolean {
+  return /^insert-/.test(name);
+}
