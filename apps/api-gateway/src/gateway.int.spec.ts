@@ -212,6 +212,33 @@ describe('the gateway', () => {
       expect(codes(answer)).toEqual([`/${field} ${code}`]);
     });
 
+    it.each([
+      '2024-04-31T10:00:00Z',
+      '2023-02-29T00:00:00Z',
+      '2100-02-29T00:00:00Z',
+      '2024-13-01T00:00:00Z',
+      '2024-01-01T24:00:00Z',
+      '2024-01-01T10:00:60Z',
+      '2024-01-01T10:00:00+25:00',
+      '2026-01-01T00:00:00',
+      '2026-01-01',
+      '+010000-01-01T00:00:00Z',
+      '1767225600000',
+    ])('B56: refuses an instant that there is not, or that has no zone: %s', async (startedAt) => {
+      expect(codes(await post('/v1/runs', { definitionId: 'orders', startedAt }))).toEqual(['/startedAt BAD_FORMAT']);
+      expect(upstreams.calls).toEqual([]);
+    });
+
+    it.each([
+      ['2024-02-29T23:59:59.999+02:00', 1_709_243_999_999n],
+      ['1970-01-01T00:00:00Z', 1n],
+      ['0000-01-01T00:00:00Z', 1n],
+    ])('B56: hands the instant %s on, and never as none', async (startedAt, expected) => {
+      prepareStart();
+      expect((await post('/v1/runs', { definitionId: 'orders', startedAt })).status).toBe(201);
+      expect(upstreams.last('startRun').request['startedAtUnixMs']).toBe(expected);
+    });
+
     it('lets commands come without a body', async () => {
       upstreams.on('cancelRun', () => ({ status: runV1.RunStatus.RUN_STATUS_CANCELLED, duplicate: false }));
       const answer = await send('POST', `/v1/runs/${RUN_ID}:cancel`);
@@ -323,6 +350,16 @@ describe('the gateway', () => {
       expect((await send('GET', '/v1/runs/')).status).toBe(200);
       prepareStart();
       expect((await post('/v1/runs/', { definitionId: 'orders' })).status).toBe(201);
+    });
+
+    it('finds what has a long id: a signal of 200 characters, a key of 255', async () => {
+      upstreams.on('signalRun', () => ({ delivered: true, duplicate: false, signalId: 's' }));
+      const name = `${'n'.repeat(190)}/%2F ü`;
+      const answer = await post(`/v1/runs/${RUN_ID}/signals/${encodeURIComponent(name)}/`, '{"payload":1}');
+      expect(answer.status).toBe(200);
+      expect(upstreams.last('signalRun').request['name']).toBe(name);
+      const tooLong = await post(`/v1/runs/${RUN_ID}/signals/${'n'.repeat(201)}`, '{"payload":1}');
+      expect(codes(tooLong)).toEqual(['/path/name TOO_LONG']);
     });
 
     it('keeps a long business key and an encoded slash', async () => {

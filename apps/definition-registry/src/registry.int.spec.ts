@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { registryV1 } from '@baton/contracts';
 import { startService, type RunningService } from '@baton/platform';
@@ -133,6 +134,33 @@ describe('the definition registry', () => {
     const bad = JSON.stringify({ ...JSON.parse(spec('schema', 1)), input });
     const error = await refusal(publish(bad));
     expect(error.details).toEqual([expect.objectContaining({ pointer: '/input', code: 'INPUT_SCHEMA_INVALID' })]);
+  });
+
+  it('B126: never asks another server for a schema that a definition names, at publish or check', async () => {
+    let asked = 0;
+    const listener = createServer((socket) => {
+      asked += 1;
+      socket.destroy();
+    });
+    await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+    const { port } = listener.address() as AddressInfo;
+    try {
+      for (const url of [
+        `http://127.0.0.1:${port}/s`,
+        `http://2130706433:${port}/s`,
+        `http://[::1]:${port}`,
+        'file:///',
+      ]) {
+        for (const keyword of ['$ref', '$schema']) {
+          const bad = JSON.stringify({ ...JSON.parse(spec('remote', 1)), input: { [keyword]: `${url}#/x` } });
+          const error = await refusal(publish(bad));
+          expect(error.details).toEqual([expect.objectContaining({ pointer: '/input', code: 'INPUT_SCHEMA_INVALID' })]);
+        }
+      }
+    } finally {
+      await new Promise((resolve) => listener.close(resolve));
+    }
+    expect(asked).toBe(0);
   });
 
   it.each([

@@ -43,7 +43,7 @@ export class RunsController {
         idempotencyKey: idempotencyKey ?? '',
         businessKey: fields.businessKey ?? '',
         startNodeId: fields.startNodeId ?? '',
-        startedAtUnixMs: fields.startedAt === undefined ? 0n : BigInt(Date.parse(fields.startedAt)),
+        startedAtUnixMs: fields.startedAt === undefined ? 0n : instantMs(fields.startedAt),
         traceparent: traceparentOf(request),
       }),
       context,
@@ -182,4 +182,9 @@ export class RunsController {
     const { epoch, duplicate } = answer;
     return ok({ epoch, status: renderRunStatus(answer.status), duplicate }, duplicate ? REPLAYED : {});
   }
+}
+
+/** 0 would mean that none was given: what is older than 1970 is refused for being too old, like any other. */
+function instantMs(instant: string): bigint {
+  return BigInt(Math.max(1, Date.parse(instant)));
 }

@@ -32,7 +32,7 @@ describe('the check of an input against a JSON Schema', () => {
     ['text that is not JSON', '{'],
     ['an answer that is a promise', '{"$async":true,"type":"string"}'],
     ['a reference to itself', '{"$defs":{"a":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}'],
-  ])('refuses a schema with %s, and loads nothing', (_what, bad) => {
+  ])('refuses a schema with %s, and loads nothing (B126)', (_what, bad) => {
     expect(validator.validate(bad, '{}')).toMatchObject([{ code: 'SCHEMA_INVALID' }]);
   });
 
