@@ -1,0 +1,2 @@
+export { anyDag, anyNextDag } from './arbitraries.js';
+export { definitionText } from './definition-text.js';
