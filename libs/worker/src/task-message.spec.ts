@@ -29,11 +29,14 @@ describe('a task message', () => {
     ['an unknown type', taskMessage(), 'task.imagined'],
     ['no attempt', taskMessage({ attempt: undefined }), type],
     ['an attempt that is text', taskMessage({ attempt: '1' }), type],
+    ['an attempt beyond 31 bits', taskMessage({ attempt: 2_147_483_648 }), type],
+    ['a negative attempt', taskMessage({ attempt: -1 }), type],
+    ['half an attempt', taskMessage({ attempt: 1.5 }), type],
     ['an unknown kind', taskMessage({ kind: 'sideways' }), type],
     ['a cut value', taskMessage().subarray(0, -3), type],
     ['an input of another length', taskMessage({ inputBytes: 99 }), type],
     ['brackets without end', Buffer.from('['.repeat(5_000)), type],
-  ])('that is %s cannot be read, and says why (B106)', (_what, value, header) => {
+  ])('that is %s cannot be read, and says why (B106, B111)', (_what, value, header) => {
     const parsed = parseTaskMessage(value, header);
     expect(parsed.ok).toBe(false);
     expect(!parsed.ok && parsed.reason).not.toBe('');

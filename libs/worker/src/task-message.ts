@@ -55,7 +55,8 @@ function checkEnvelope(envelope: unknown, input: string | undefined, closed: boo
     if (typeof fields[name] !== 'string' || fields[name] === '') return { ok: false, reason: `${name} is missing` };
   }
   for (const name of NUMBER_FIELDS) {
-    if (!Number.isSafeInteger(fields[name])) return { ok: false, reason: `${name} is missing or not a whole number` };
+    if (!isCount(fields[name]))
+      return { ok: false, reason: `${name} is missing or not a whole number from 0 to 2^31-1` };
   }
   const kind = fields['kind'];
   if (kind !== 'forward' && kind !== 'compensate')
@@ -64,6 +65,11 @@ function checkEnvelope(envelope: unknown, input: string | undefined, closed: boo
     return { ok: false, reason: 'the input does not have the length that inputBytes says' };
   }
   return { ok: true, task: { ...(envelope as Omit<TaskMessage, 'input'>), input } };
+}
+
+/** What the coordinator's messages can hold: a larger number would break the stream for every other message too. */
+function isCount(value: unknown): boolean {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 2_147_483_647;
 }
 
 function cut(text: string): string {
