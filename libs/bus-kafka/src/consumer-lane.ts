@@ -29,7 +29,7 @@ export class ConsumerLane {
     for (const message of messages) {
       const offset = BigInt(message.offset);
       this.tracker.deliver(offset);
-      if (!this.tracker.isDone(offset)) fresh.push(this.consumed(message, offset));
+      if (!this.tracker.isDone(offset)) fresh.push(consumedMessage(this.topic, this.partition, message));
     }
     if (fresh.length === 0) return null;
     const done = (offset: bigint): void => {
@@ -37,18 +37,18 @@ export class ConsumerLane {
     };
     return { topic: this.topic, partition: this.partition, messages: fresh, lag, signal: this.signal, done };
   }
+}
 
-  private consumed(message: KafkaMessage, offset: bigint): ConsumedMessage {
-    return {
-      topic: this.topic,
-      partition: this.partition,
-      offset,
-      key: message.key === null ? null : message.key.toString('utf8'),
-      value: message.value,
-      headers: headersOf(message),
-      timestampMs: Number(message.timestamp),
-    };
-  }
+export function consumedMessage(topic: string, partition: number, message: KafkaMessage): ConsumedMessage {
+  return {
+    topic,
+    partition,
+    offset: BigInt(message.offset),
+    key: message.key === null ? null : message.key.toString('utf8'),
+    value: message.value,
+    headers: headersOf(message),
+    timestampMs: Number(message.timestamp),
+  };
 }
 
 function headersOf(message: KafkaMessage): Record<string, string> {

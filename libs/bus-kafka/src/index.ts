@@ -19,4 +19,5 @@ export {
   type LaneProducerOptions,
   type ProducerHooks,
 } from './producer-port.js';
+export { createTopicReader, type OnMessages, type PartitionRange, type TopicReader } from './topic-reader.js';
 export { eventsTopic, parseTopic, taskTopic, type TopicName } from './topics.js';

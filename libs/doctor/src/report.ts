@@ -67,6 +67,8 @@ export interface ExamineOptions {
   readonly maxFindings?: number;
   /** Without `full`: last messages of each partition that are read. Default 5000. */
   readonly lastMessages?: number;
+  /** What has been due for longer is a finding: nobody fires, or nobody publishes. Default 5 minutes; Infinity = never. */
+  readonly overdueMs?: number;
   readonly statementTimeoutMs?: number;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;

@@ -31,7 +31,7 @@ export function engineOn(
   };
 }
 
-export async function publish(fixture: StoreFixture, text: string): Promise<void> {
+export async function publish(fixture: Pick<StoreFixture, 'query'>, text: string): Promise<void> {
   const { id, version } = JSON.parse(text) as { id: string; version: number };
   await fixture.query(
     'INSERT INTO baton.workflow_definitions (namespace, id, version, spec, content_hash) VALUES ($1, $2, $3, $4, $5)',
@@ -51,7 +51,9 @@ export interface OpenTask {
 }
 
 /** What workers would have in their hands, by run. */
-export async function openTasks(fixture: StoreFixture): Promise<ReadonlyMap<string, readonly OpenTask[]>> {
+export async function openTasks(
+  fixture: Pick<StoreFixture, 'query'>,
+): Promise<ReadonlyMap<string, readonly OpenTask[]>> {
   const rows = await fixture.query<{ run_id: string; task_id: string; node_id: string; attempt: number }>(
     `SELECT run_id, task_id, node_id, attempt FROM baton.task_instances WHERE status IN ('SCHEDULED', 'BACKOFF')`,
   );

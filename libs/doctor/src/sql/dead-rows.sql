@@ -1,0 +1,1 @@
+SELECT d.id FROM baton.outbox_dead d WHERE d.id = ANY ($1::uuid[])

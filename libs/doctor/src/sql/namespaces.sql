@@ -1,0 +1,1 @@
+SELECT DISTINCT d.namespace FROM baton.workflow_definitions d
