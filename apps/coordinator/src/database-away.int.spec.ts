@@ -1,24 +1,24 @@
 import { workerV1 } from '@baton/contracts';
-import { eventually } from '@baton/testkit';
+import { eventually, startFaultProxy, type FaultProxy } from '@baton/testkit';
 import { CoordinatorUnderTest, refusal } from './testing/coordinator-under-test.js';
-import { CuttableProxy } from './testing/cuttable-proxy.js';
 
 const { AcquireStatus, HeartbeatStatus, ReportOutcome } = workerV1;
 
 describe('a coordinator whose database is away', () => {
-  let proxy: CuttableProxy;
+  let proxy: FaultProxy;
   let under: CoordinatorUnderTest;
 
   beforeAll(async () => {
     under = await CoordinatorUnderTest.start(async (url) => {
-      proxy = await CuttableProxy.to(url);
-      return proxy.url;
+      const { hostname, port } = new URL(url);
+      proxy = await startFaultProxy({ target: { host: hostname, port: Number(port) } });
+      return proxy.url(url);
     });
     await under.publish({ id: 'one', version: 1, nodes: [{ id: 'a', type: 'task', queue: 'q' }] } as never);
   });
 
   afterAll(async () => {
-    proxy.mend();
+    proxy.refuse(false);
     await under.stop();
     await proxy.close();
   });
@@ -26,6 +26,7 @@ describe('a coordinator whose database is away', () => {
   it('lets workers keep what they have, says why it is not ready, and goes on when it is back', async () => {
     const [first, second] = [await under.startedTask('one'), await under.startedTask('one')];
     const lease = await under.acquire({ ...first, owner: 'w', attempt: 1 });
+    proxy.refuse(true);
     proxy.cut();
     const report = { ...first, attempt: 1, leaseId: lease.leaseId, status: 'completed', output: Buffer.from('1') };
     const acquired = await under.acquire({ ...second, owner: 'w', attempt: 1 });
@@ -39,7 +40,7 @@ describe('a coordinator whose database is away', () => {
     const ready = await fetch(`http://127.0.0.1:${under.service.adminPort}/readyz`);
     expect(ready.status).toBe(503);
     expect(await ready.text()).toContain('database does not answer');
-    proxy.mend();
+    proxy.refuse(false);
     const outcome = await eventually(() => under.report(report).catch(() => undefined), {
       what: 'the report is taken',
     });

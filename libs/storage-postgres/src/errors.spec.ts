@@ -35,6 +35,7 @@ describe('errors of the database', () => {
       raised('ECONNRESET'),
       raised('EPIPE'),
       new Error('Connection terminated unexpectedly'),
+      new Error('Query read timeout'),
       raised('08006'),
     ]) {
       expect([kind(lost, 'write'), kind(lost, 'transaction'), kind(lost, 'read')]).toEqual([

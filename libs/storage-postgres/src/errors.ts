@@ -76,13 +76,13 @@ function kindOfState(sqlState: string, doing: Doing): StoreError['kind'] {
   return 'unavailable';
 }
 
-/** What node-postgres and the socket say when the other side has gone. */
+/** What node-postgres and the socket say when the other side has gone, or has been silent for too long. */
 function isConnectionLoss(raised: DatabaseError): boolean {
   return (
     raised.code === 'ECONNRESET' ||
     raised.code === 'EPIPE' ||
     raised.code === 'ETIMEDOUT' ||
-    /connection terminated|connection ended/i.test(raised.message)
+    /connection terminated|connection ended|query read timeout/i.test(raised.message)
   );
 }
 

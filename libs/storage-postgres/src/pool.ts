@@ -20,6 +20,11 @@ export interface SessionTimeouts {
   readonly idleInTransactionMs: number;
   readonly lockMs: number;
   readonly statementMs: number;
+  /**
+   * To get the answer to a statement. More than what the server allows itself: this ends only the wait for a server, or
+   * a network, that has gone silent without closing the connection.
+   */
+  readonly answerMs: number;
   /** To get a connection. */
   readonly connectMs: number;
 }
@@ -28,6 +33,7 @@ export const DEFAULT_TIMEOUTS: SessionTimeouts = {
   idleInTransactionMs: 10_000,
   lockMs: 5_000,
   statementMs: 15_000,
+  answerMs: 20_000,
   connectMs: 5_000,
 };
 
@@ -81,6 +87,7 @@ export class Database {
       min: Math.min(2, size),
       idleTimeoutMillis: 60_000,
       connectionTimeoutMillis: timeouts.connectMs,
+      query_timeout: timeouts.answerMs,
       keepAlive: true,
       onConnect: async (client) => {
         await client.query(settings);

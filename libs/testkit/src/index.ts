@@ -5,5 +5,5 @@ export { eventually, type EventuallyOptions } from './eventually.js';
 export { Platform, type PlatformOptions } from './platform/platform.js';
 export { ServiceProcess, workspaceRoot, type ServiceSpec } from './platform/service-process.js';
 export { keepResult } from './results.js';
-export { type ArmedFault, type FaultOptions } from './faults/armed-faults.js';
+export { type ArmedFault, type FaultOptions, type LateFault } from './faults/armed-faults.js';
 export { startFaultProxy, type FaultProxy, type FaultProxyOptions } from './faults/fault-proxy.js';

@@ -1,5 +1,8 @@
-/** Where the wire breaks: before the message is forwarded, after that at once, or when it has been answered. */
-export type FaultPoint = 'before' | 'during' | 'after';
+/**
+ * Where the wire breaks: before the message is forwarded, after that at once, or when it has been answered.
+ * `late`: at once, and the message is forwarded when the test says so.
+ */
+export type FaultPoint = 'before' | 'during' | 'after' | 'late';
 
 export interface FaultOptions {
   /** How many times; default 1. */
@@ -19,11 +22,19 @@ export interface ArmedFault {
   disarm(): void;
 }
 
+/** The commit is on its way, and its client has gone. */
+export interface LateFault extends ArmedFault {
+  /** Lets everything arrive that is held. */
+  deliver(): void;
+}
+
 /** One time that a fault takes place, from its choice until the wire is cut. */
 export interface Taking {
   readonly point: FaultPoint;
   readonly reset: boolean;
   happen(): void;
+  /** `late`: how to let it arrive. */
+  holdBack(deliver: () => void): void;
   /** The server refused the request: the fault waits for another. */
   giveBack(): void;
 }
@@ -31,7 +42,7 @@ export interface Taking {
 export class ArmedFaults {
   private readonly faults: Fault[] = [];
 
-  arm(point: FaultPoint, options: FaultOptions = {}): ArmedFault {
+  arm(point: FaultPoint, options: FaultOptions = {}): LateFault {
     const fault = new Fault(point, options);
     this.faults.push(fault);
     return fault;
@@ -46,11 +57,12 @@ export class ArmedFaults {
   }
 }
 
-class Fault implements ArmedFault {
+class Fault implements LateFault {
   readonly done: Promise<void>;
   happened = 0;
   private left: number;
   private readonly wanted: number;
+  private readonly deliveries: (() => void)[] = [];
   private finish: () => void = () => undefined;
 
   constructor(
@@ -65,6 +77,10 @@ class Fault implements ArmedFault {
     this.left = 0;
   }
 
+  deliver(): void {
+    for (const deliver of this.deliveries.splice(0)) deliver();
+  }
+
   take(text: string): Taking | undefined {
     if (this.left === 0 || this.options.matching?.(text) === false) return undefined;
     this.left -= 1;
@@ -74,6 +90,9 @@ class Fault implements ArmedFault {
       happen: () => {
         this.happened += 1;
         if (this.happened === this.wanted) this.finish();
+      },
+      holdBack: (deliver) => {
+        this.deliveries.push(deliver);
       },
       giveBack: () => {
         this.left += 1;

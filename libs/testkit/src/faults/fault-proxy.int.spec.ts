@@ -114,6 +114,17 @@ describe('a fault proxy before PostgreSQL', () => {
     });
   });
 
+  it('holds a commit up, and lets it arrive when its client has long gone', async () => {
+    const client = await connected();
+    const fault = proxy.holdCommit();
+    await expect(client.query('INSERT INTO t VALUES ($1)', [(row += 1)])).rejects.toThrow(lost);
+    await fault.done;
+    expect(await isStored(row)).toBe(false);
+    fault.deliver();
+    await eventually(() => isStored(row), { what: 'the late commit' });
+    await othersAreGone();
+  });
+
   it('counts only what was committed: the answer to a refused commit arrives', async () => {
     const client = await connected();
     const fault = proxy.cutAfterCommit();

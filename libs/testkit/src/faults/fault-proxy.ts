@@ -1,5 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { ArmedFaults, type ArmedFault, type FaultOptions, type FaultPoint } from './armed-faults.js';
+import { ArmedFaults, type ArmedFault, type FaultOptions, type LateFault } from './armed-faults.js';
 import { KafkaConversation } from './kafka-conversation.js';
 import { Link } from './link.js';
 import { PostgresConversation } from './postgres-conversation.js';
@@ -16,7 +16,7 @@ export interface FaultProxyOptions {
 /**
  * A TCP proxy that breaks connections at a chosen moment.
  *
- * `cut…Commit` is about the message that makes work durable: COMMIT or END, the end of a statement that writes outside
+ * `cut…Commit` and `holdCommit` are about the message that makes work durable: COMMIT or END, the end of a statement that writes outside
  * of a transaction and so commits by itself, and, for Kafka, a Produce request. A commit that the server refused does
  * not count: its answer goes to the client, and `cutAfterCommit` waits for the next.
  */
@@ -41,6 +41,8 @@ export interface FaultProxy {
   cutBeforeCommit(options?: FaultOptions): ArmedFault;
   /** The commit is forwarded and the client cut off at once: the server may be committing for some time yet. */
   cutDuringCommit(options?: FaultOptions): ArmedFault;
+  /** The client is cut off at once, and the commit arrives when the test says so, like a packet that was held up. */
+  holdCommit(options?: FaultOptions): LateFault;
   /** The server has committed and answered; the answer is lost. */
   cutAfterCommit(options?: FaultOptions): ArmedFault;
   close(): Promise<void>;
@@ -110,15 +112,19 @@ class Proxy implements FaultProxy {
   }
 
   cutBeforeCommit(options?: FaultOptions): ArmedFault {
-    return this.arm('before', options);
+    return this.faults.arm('before', options);
   }
 
   cutDuringCommit(options?: FaultOptions): ArmedFault {
-    return this.arm('during', options);
+    return this.faults.arm('during', options);
+  }
+
+  holdCommit(options?: FaultOptions): LateFault {
+    return this.faults.arm('late', options);
   }
 
   cutAfterCommit(options?: FaultOptions): ArmedFault {
-    return this.arm('after', options);
+    return this.faults.arm('after', options);
   }
 
   async close(): Promise<void> {
@@ -126,10 +132,6 @@ class Proxy implements FaultProxy {
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
     this.cut();
     await closed;
-  }
-
-  private arm(point: FaultPoint, options: FaultOptions = {}): ArmedFault {
-    return this.faults.arm(point, options);
   }
 
   private setFrozen(isFrozen: boolean): void {

@@ -76,6 +76,7 @@ export class Link {
       taking.happen();
       return;
     }
+    if (taking?.point === 'late') taking.holdBack(this.toServer.hold());
     this.toServer.send(request.bytes);
     if (taking === undefined) return;
     if (taking.point === 'after') {

@@ -16,6 +16,7 @@ export class Wire {
   private readonly waiting: Waiting[] = [];
   private timer: NodeJS.Timeout | undefined;
   private isEnding = false;
+  private isHeld = false;
 
   constructor(
     private readonly sink: Socket,
@@ -35,7 +36,7 @@ export class Wire {
 
   flush(): void {
     clearTimeout(this.timer);
-    if (this.weather.isFrozen) return;
+    if (this.weather.isFrozen || this.isHeld) return;
     for (;;) {
       const [next] = this.waiting;
       if (next === undefined) break;
@@ -50,10 +51,19 @@ export class Wire {
     if (this.isEnding) this.sink.end();
   }
 
+  /** Nothing arrives until it is let go. */
+  hold(): () => void {
+    this.isHeld = true;
+    return () => {
+      this.isHeld = false;
+      this.flush();
+    };
+  }
+
   /** What has not arrived never will. */
   drop(): void {
     clearTimeout(this.timer);
     this.waiting.length = 0;
-    this.isEnding = false;
+    this.isEnding = this.isHeld = false;
   }
 }
