@@ -30,10 +30,14 @@ export class RetryLater extends Error {
   }
 }
 
+/** As for every duration of a definition. A report could not hold much more. */
+const MAX_DELAY_MS = 36_500 * 86_400_000;
+
 /** `throw retryLater(5_000)` (or return it): not now, no failure. */
 export function retryLater(delayMs: number): RetryLater {
-  if (!Number.isFinite(delayMs) || delayMs < 0)
-    throw new RangeError(`retryLater needs a time of 0 or more: ${delayMs}`);
+  if (!(delayMs >= 0 && delayMs <= MAX_DELAY_MS)) {
+    throw new RangeError(`retryLater needs a time from 0 to 100 years in ms: ${delayMs}`);
+  }
   return new RetryLater(Math.ceil(delayMs));
 }
 

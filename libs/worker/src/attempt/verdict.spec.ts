@@ -31,6 +31,21 @@ describe('what a handler threw (B43)', () => {
     expect(() => retryLater(NaN)).toThrow(RangeError);
   });
 
+  it('B29: may be a later try in 100 years, and not one that no report can hold', () => {
+    const century = 36_500 * 86_400_000;
+    expect(verdictOfError(retryLater(century), undefined)).toEqual({ kind: 'deferred', delayMs: century });
+    for (const ms of [century + 1, 1e20, Infinity]) expect(() => retryLater(ms)).toThrow(RangeError);
+  });
+
+  it.each([
+    ['a number as code', new NonRetryableError(404 as never), { code: '404', message: '404' }],
+    ['no code', new NonRetryableError(undefined as never, 'gone'), { code: 'TASK_FAILED', message: 'gone' }],
+    ['a message that is no text', Object.assign(new Error(), { message: { a: 1 } }), { message: '[object Object]' }],
+    ['a message without a text', Object.assign(new Error(), { message: Object.create(null) }), { message: '' }],
+  ])('B76: may have %s, as plain JavaScript allows', (_what, thrown, expected) => {
+    expect(verdictOfError(thrown, undefined)).toMatchObject({ kind: 'failed', ...expected });
+  });
+
   it.each([
     ['a string', 'kaput', 'kaput'],
     ['an empty string', '', 'the handler threw an empty string'],

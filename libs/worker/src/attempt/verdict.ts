@@ -46,10 +46,20 @@ export function verdictOfError(thrown: unknown, aborted: AbortCause | undefined)
 function failed(code: string, message: string, retryable: boolean): Verdict {
   return {
     kind: 'failed',
-    code: storable(code, MAX_FAILURE_CODE_CHARS) || TASK_FAILED,
-    message: storable(message, MAX_FAILURE_MESSAGE_CHARS),
+    code: storable(textOf(code), MAX_FAILURE_CODE_CHARS) || TASK_FAILED,
+    message: storable(textOf(message), MAX_FAILURE_MESSAGE_CHARS),
     retryable,
   };
+}
+
+/** Handlers in plain JavaScript give numbers as codes and objects as messages. */
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  try {
+    return String(value ?? '');
+  } catch {
+    return '';
+  }
 }
 
 /** Anything can be thrown: strings, undefined, objects whose toString throws. */
