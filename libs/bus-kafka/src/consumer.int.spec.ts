@@ -69,7 +69,7 @@ describe('A consumer of a group', () => {
     return { seen, onBatch };
   };
 
-  it('reads a topic from its beginning, and what comes later at once', async () => {
+  it('R26: reads a topic from its beginning, and what comes later at once', async () => {
     const topic = await topicWith(numbers(0, 3));
     const { seen, onBatch } = collector();
     await consume(topic, onBatch).start();

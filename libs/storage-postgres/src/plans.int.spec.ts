@@ -78,7 +78,7 @@ describe.each(MAJORS)('plans of the engine (R36) on PostgreSQL %i', (major) => {
       expect(findings.length).toBeGreaterThan(0);
     });
 
-    it('touch the partition of their runs alone when they are executed', async () => {
+    it('R25: touch the partition of their runs alone when they are executed', async () => {
       const { rows } = await client.query<{ run_id: string; task_id: string; partition: string }>(
         `SELECT r.run_id, t.task_id, right(c.relname, 6) AS partition
          FROM baton.workflow_runs r JOIN baton.task_instances t USING (run_id) JOIN pg_class c ON c.oid = r.tableoid
@@ -117,7 +117,7 @@ describe.each(MAJORS)('plans of the engine (R36) on PostgreSQL %i', (major) => {
       }
     });
 
-    it('find a run that does not exist in no partition at all', async () => {
+    it('R25: find a run that does not exist in no partition at all', async () => {
       const refs = { runId: [newRunId(0)], namespace: ['default'] };
       const touched = touchedPartitions(await executedPlan(client, 'read-runs', { runs: refs }));
       expect([...touched].filter((relation) => !relation.endsWith('_default'))).toEqual([]);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { taskTopic } from '@baton/bus-kafka';
+import { eventsTopic, taskTopic } from '@baton/bus-kafka';
 import { createDatabase, eventually, kafkaBrokers, type TestDatabase } from '@baton/testkit';
 import {
   expectAllInOrder,
@@ -117,7 +117,7 @@ describe('The relay', () => {
   let scene: Scene;
   afterEach(() => scene.close());
 
-  it('publishes rows of concurrent transactions, each run in order, with stable ids and its own trace', async () => {
+  it('R31: publishes rows of concurrent transactions, each run in order, with stable ids and its own trace', async () => {
     scene = await new Scene().open();
     scene.start();
     await writeConcurrently(scene.writer, { workers: 6, transactions: 40, runsPerWorker: 4 });
@@ -130,6 +130,33 @@ describe('The relay', () => {
       expect(headers['traceparent']).toBe(traces.get(headers['id'] ?? ''));
       expect(headers['type']).toBe('task.dispatched');
       expect(partition).toBeLessThan(3);
+    }
+  });
+
+  it('R31: keeps the order of a run within each topic, and in one partition of it', async () => {
+    scene = await new Scene().open();
+    const events = eventsTopic(unique('ns'));
+    const eventReader = await new Reader(scene.brokers, [events]).start();
+    try {
+      scene.start();
+      const runs = Array.from({ length: 6 }, () => randomUUID());
+      for (let n = 0; n < 40; n += 1) await scene.writer.write(runs, n % 3 === 0 ? { topic: events } : {});
+      const all = scene.writer.rows;
+      await eventually(() => scene.reader.messages.length + eventReader.messages.length >= all.length, {
+        what: 'all rows in both topics',
+        timeoutMs: 60_000,
+      });
+      for (const reader of [scene.reader, eventReader]) {
+        const { ids } = reader;
+        const rows = all.filter(({ id }) => ids.has(id));
+        expect(rows.length).toBeGreaterThan(70);
+        expectAllInOrder(reader, rows);
+        const places = new Set(reader.messages.map(({ key, partition }) => `${key} ${partition}`));
+        expect(places.size).toBe(runs.length);
+        expect(new Set(reader.messages.map(({ partition }) => partition)).size).toBeGreaterThan(1);
+      }
+    } finally {
+      await eventReader.stop();
     }
   });
 
@@ -235,7 +262,36 @@ describe('The slot', () => {
     expect(scene.reader.messages).toHaveLength(scene.writer.rows.length);
   });
 
-  it('waits for the publication, and says so (B101)', async () => {
+  it('R26: that is made while transactions run has each of their rows once, the older rows of a run first', async () => {
+    scene = await new Scene().open();
+    const [run, late] = [randomUUID(), randomUUID()];
+    for (let n = 0; n < 3; n += 1) await scene.writer.write([run]);
+    let commit = (): void => undefined;
+    const until = new Promise<void>((resolve) => {
+      commit = resolve;
+    });
+    const open = scene.writer.write([late], { until });
+    await eventually(async () => {
+      const [row] = await sql<{ open: boolean }>(
+        scene.database.url,
+        `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'
+           AND backend_xid IS NOT NULL) AS open`,
+      );
+      return row?.open === true;
+    });
+    const { relay } = scene.start();
+    // The slot has no consistent point while that transaction runs.
+    await eventually(() => relay.status.phase === 'creating-slot', { what: 'the slot to wait' });
+    await scene.writer.write([run]);
+    expect(relay.status.phase).toBe('creating-slot');
+    commit();
+    await open;
+    await scene.writer.write([run, late]);
+    await scene.allArrived();
+    expect(scene.reader.messages).toHaveLength(scene.writer.rows.length);
+  });
+
+  it('R26: waits for the publication, and says so (B101)', async () => {
     scene = await new Scene().open();
     await sql(scene.database.url, 'DROP PUBLICATION baton_outbox');
     const { relay, log } = scene.start();

@@ -22,6 +22,8 @@ export interface RowOptions {
   readonly payload?: string;
   readonly traceparent?: string | null;
   readonly type?: string;
+  /** The transaction stays open until then. */
+  readonly until?: Promise<void>;
 }
 
 export interface ReceivedMessage {
@@ -62,6 +64,7 @@ export class Writer {
       await client.query('BEGIN');
       const written: WrittenRow[] = [];
       for (const runId of runIds) written.push(await this.insert(client, runId, options));
+      await options.until;
       await client.query('COMMIT');
       this.rows.push(...written);
     } catch (error) {
