@@ -1,20 +1,19 @@
 import type { AcquireAnswer, AcquireLease, HeartbeatAnswer, HeartbeatCall } from '@baton/engine';
 import { integer, integerOrNull, text, textOrNull, word } from './decode.js';
 import type { Database, Row } from './pool.js';
+import { firstRow } from './statements.js';
 import { ACQUIRE_ANSWERS, HEARTBEAT_ANSWERS } from './words.js';
 
 /** R9, R10: set-based, on task rows alone. */
 export async function acquireLeases(db: Database, calls: readonly AcquireLease[]): Promise<readonly AcquireAnswer[]> {
   return answerInRounds(calls, { status: 'RETRY' }, async (round) => {
-    const rows = await db.runRepeatable('acquire-leases', {
-      calls: {
-        ...taskColumns(round),
-        attempt: round.map(({ call }) => call.attempt ?? null),
-        owner: round.map(({ call }) => call.owner),
-        callId: round.map(({ call }) => call.callId),
-        ttlMs: round.map(({ call }) => call.ttlMs),
-        wantInput: round.map(({ call }) => call.wantInput),
-      },
+    const rows = await ask(db, 'acquire-leases', {
+      ...taskColumns(round),
+      attempt: round.map(({ call }) => call.attempt ?? null),
+      owner: round.map(({ call }) => call.owner),
+      callId: round.map(({ call }) => call.callId),
+      ttlMs: round.map(({ call }) => call.ttlMs),
+      wantInput: round.map(({ call }) => call.wantInput),
     });
     return rows.map((row) => [integer(row[0]), decodeAcquire(row)] as const);
   });
@@ -39,14 +38,12 @@ function decodeAcquire(row: Row): AcquireAnswer {
 
 export async function renewLeases(db: Database, calls: readonly HeartbeatCall[]): Promise<readonly HeartbeatAnswer[]> {
   return answerInRounds(calls, { status: 'RETRY' }, async (round) => {
-    const rows = await db.runRepeatable('renew-leases', {
-      calls: {
-        ...taskColumns(round),
-        attempt: round.map(({ call }) => call.attempt),
-        leaseId: round.map(({ call }) => call.leaseId),
-        ttlMs: round.map(({ call }) => call.ttlMs),
-        progress: round.map(({ call }) => call.progress ?? null),
-      },
+    const rows = await ask(db, 'renew-leases', {
+      ...taskColumns(round),
+      attempt: round.map(({ call }) => call.attempt),
+      leaseId: round.map(({ call }) => call.leaseId),
+      ttlMs: round.map(({ call }) => call.ttlMs),
+      progress: round.map(({ call }) => call.progress ?? null),
     });
     return rows.map((row) => [integer(row[0]), decodeHeartbeat(row)] as const);
   });
@@ -56,6 +53,15 @@ function decodeHeartbeat(row: Row): HeartbeatAnswer {
   const status = word(HEARTBEAT_ANSWERS, row[1]);
   const ttlMs = integerOrNull(row[2]);
   return { status, ...(ttlMs !== null && { ttlMs }) };
+}
+
+function ask(
+  db: Database,
+  statement: 'acquire-leases' | 'renew-leases',
+  calls: Readonly<Record<string, readonly unknown[]>>,
+): Promise<readonly Row[]> {
+  if (calls['ord']?.length !== 1) return db.runRepeatable(statement, { calls });
+  return db.runRepeatable(`${statement}-of-one`, { calls: firstRow(calls) });
 }
 
 interface TaskCall {
@@ -86,7 +92,7 @@ function taskColumns(round: readonly Placed<TaskCall>[]) {
 async function answerInRounds<C extends TaskCall, A>(
   calls: readonly C[],
   missing: A,
-  ask: (round: readonly Placed<C>[]) => Promise<readonly (readonly [number, A])[]>,
+  askOnce: (round: readonly Placed<C>[]) => Promise<readonly (readonly [number, A])[]>,
 ): Promise<readonly A[]> {
   const answers: A[] = calls.map(() => missing);
   let waiting: readonly Placed<C>[] = calls.map((call, index) => ({ call, index }));
@@ -98,7 +104,7 @@ async function answerInRounds<C extends TaskCall, A>(
       if (round.has(key)) later.push(placed);
       else round.set(key, placed);
     }
-    for (const [index, answer] of await ask([...round.values()])) answers[index] = answer;
+    for (const [index, answer] of await askOnce([...round.values()])) answers[index] = answer;
     waiting = later;
   }
   return answers;

@@ -21,6 +21,21 @@ describe('statements', () => {
   });
 });
 
+describe('statements made for one row', () => {
+  it.each(['write-batch-of-one', 'acquire-leases-of-one', 'renew-leases-of-one'])('%s', (name) => {
+    const many = statement(name.replace(/-of-one$/, ''));
+    const one = statement(name);
+    expect(one.parameters.map((parameter) => parameter.name)).toEqual(many.parameters.map(({ name: same }) => same));
+    const scalars = new Set(one.parameters.filter(({ type }) => !type.endsWith('[]')).map(({ group }) => group));
+    const arrays = new Set(one.parameters.filter(({ type }) => type.endsWith('[]')).map(({ group }) => group));
+    expect([...scalars].filter((group) => arrays.has(group))).toEqual([]);
+    expect(scalars.size).toBeGreaterThan(0);
+    expect(one.text.replaceAll(' NOT MATERIALIZED', ' MATERIALIZED').replace(/unnest\(([^)]*)\[\]\)/g, '$1')).toBe(
+      many.text.replace(/unnest\(([^)]*)\[\]\)/g, '$1'),
+    );
+  });
+});
+
 /** Who may look at runs of any namespace, and why. */
 const OF_ANY_NAMESPACE: Readonly<Record<string, string>> = {
   'probe-runs': 'asks whether an id is free, is always rolled back, and shows nothing',

@@ -1,6 +1,6 @@
 import { commandKey, type RunWrite, type WriteBatch, type WriteResult } from '@baton/engine';
 import type { Row } from '../pool.js';
-import type { StatementValues } from '../statements.js';
+import { firstRow, type StatementValues } from '../statements.js';
 import {
   clearTimerColumns,
   commandColumns,
@@ -24,8 +24,8 @@ import { pushTaskInsert, pushTaskUpdate, taskInserts, taskUpdates } from './task
 
 /** A batch as parameters of the write statement. */
 export interface EncodedBatch {
-  /** The short statement does for almost every batch; planning and starting the long one costs more. */
-  readonly statement: 'write-batch' | 'write-batch-full';
+  /** The shortest that does: planning and starting a longer one costs more. */
+  readonly statement: 'write-batch-of-one' | 'write-batch' | 'write-batch-full';
   readonly values: StatementValues;
   /** Run ids by position, in lock order. */
   readonly runIds: readonly string[];
@@ -45,11 +45,17 @@ export function encodeBatch(batch: WriteBatch): EncodedBatch {
     target.runs.expectedVersion.push(write.expectedVersion);
     target.runs.fencedRows.push(effects.fencedRows);
   }
-  return {
-    statement: full ? 'write-batch-full' : 'write-batch',
-    values: target,
-    runIds: writes.map((write) => write.runId),
-  };
+  const runIds = writes.map((write) => write.runId);
+  if (full) return { statement: 'write-batch-full', values: target, runIds };
+  if (!isOfOne(target)) return { statement: 'write-batch', values: target, runIds };
+  const { runs, tasks, newTasks, ...rest } = target;
+  const one = { runs: firstRow(runs), tasks: firstRow(tasks), newTasks: firstRow(newTasks) };
+  return { statement: 'write-batch-of-one', values: { ...rest, ...one }, runIds };
+}
+
+/** One run whose step ends and whose next begins: what a report is, when it comes alone. */
+function isOfOne({ runs, tasks, newTasks }: ReturnType<typeof batchColumns>): boolean {
+  return runs.ord.length === 1 && tasks.ord.length <= 1 && newTasks.ord.length <= 1;
 }
 
 /** `flags` is a boolean array as text: {t,f,t}. */
