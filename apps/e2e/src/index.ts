@@ -1,6 +1,13 @@
 export { Clients, call, refused, type CallFailure } from './clients.js';
 export { demoRuns, exampleFile, Rest, type DemoRun, type RestAnswer } from './rest.js';
-export { auditOrders } from './audit.js';
-export { ChaosMonkey } from './chaos-monkey.js';
-export { OrderFeeder, type OrderOutcome } from './order-feeder.js';
-export { readTopic, type PublishedEvent } from './events.js';
+export { auditOrders, untilWorkersRest } from './audit/audit.js';
+export { judge, type Verdict } from './audit/judge.js';
+export { ChaosMonkey, type Kill } from './chaos/chaos-monkey.js';
+export { concludeChaos, type Conclusion } from './chaos/conclusion.js';
+export { metricOf } from './chaos/gauges.js';
+export { freezeLockHolder, isLockable, type FrozenHolder } from './chaos/frozen-holder.js';
+export { logOf } from './chaos/log-of.js';
+export { portsOf } from './chaos/ports-of.js';
+export { OrderFeeder, type FeederLimits, type OrderOutcome } from './order-feeder.js';
+export { orderKinds, type OrderKind } from './orders.js';
+export { readTopic, readTopics, type PublishedEvent } from './events.js';

@@ -51,17 +51,20 @@ export class Rest {
   }
 
   /** With a key, a start whose answer was lost (a killed coordinator) is asked again. */
-  async startOrder(input: unknown, key?: string): Promise<string> {
+  async startOrder(input: unknown, key?: string, timeoutMs = 15_000): Promise<string> {
     const headers = key === undefined ? {} : { 'idempotency-key': key };
     const attempt = (): Promise<RestAnswer> =>
       this.post('/v1/runs', { definitionId: 'order-fulfilment', input }, headers);
     const answer =
       key === undefined
         ? await attempt()
-        : await eventually(async () => {
-            const given = await attempt();
-            return given.status === 503 ? undefined : given;
-          });
+        : await eventually(
+            async () => {
+              const given = await attempt();
+              return given.status === 503 || given.status === 504 ? undefined : given;
+            },
+            { timeoutMs, what: `the start ${key} is answered` },
+          );
     if (answer.status !== 201 && answer.status !== 200)
       throw new Error(`starting failed: ${answer.status} ${answer.text}`);
     return answer.body.runId as string;
@@ -69,11 +72,16 @@ export class Rest {
 
   /** Waits for the end of a run and answers its status. */
   async outcome(runId: string, timeoutMs = 60_000): Promise<string> {
+    return (await this.ending(runId, timeoutMs)).status;
+  }
+
+  /** Waits for the end of a run and answers its status and what it gave back. */
+  async ending(runId: string, timeoutMs = 60_000): Promise<{ readonly status: string; readonly output: unknown }> {
     return eventually(
       async () => {
         const answer = await this.get(`/v1/runs/${runId}/result?waitMs=5000`);
         if (answer.body?.finished !== true) throw new Error(`${runId} has not ended: ${answer.status} ${answer.text}`);
-        return answer.body.run.status as string;
+        return { status: answer.body.run.status as string, output: answer.body.output as unknown };
       },
       { timeoutMs, what: `run ${runId} ends` },
     );

@@ -1,5 +1,5 @@
 import { Platform } from '@baton/testkit';
-import { auditOrders, ChaosMonkey, OrderFeeder, Rest } from '../src/index.js';
+import { auditOrders, ChaosMonkey, OrderFeeder, Rest, untilWorkersRest } from '../src/index.js';
 
 const LEAST_RUNS = 100;
 const MOST_RUNS = 2_000;
@@ -44,11 +44,9 @@ describe('order runs while processes are killed', () => {
     expect(monkey.counted()).toBe(TARGETS.length);
     expect(outcomes.length).toBeGreaterThanOrEqual(LEAST_RUNS);
     expect(outcomes.filter((outcome) => outcome.actual !== outcome.expected)).toEqual([]);
-    expect(
-      await auditOrders(
-        platform,
-        outcomes.map((outcome) => outcome.runId),
-      ),
-    ).toEqual([]);
+    await untilWorkersRest(platform);
+    const { problems, figures } = await auditOrders(platform, outcomes);
+    process.stdout.write(`chaos: ${JSON.stringify(figures)}\n`);
+    expect(problems).toEqual([]);
   }, 400_000);
 });

@@ -37,6 +37,8 @@ export interface RunningPostgres {
   readonly exited: Promise<ExitInfo>;
   /** Fast shutdown: sessions are ended, data is flushed. */
   stop(): Promise<void>;
+  /** Immediate shutdown (SIGQUIT): every session ends at once, nothing is flushed, the next start recovers. */
+  stopImmediately(): Promise<void>;
   /** SIGKILL, as a crash would be. */
   kill(): Promise<void>;
   /** Starts again after stop, kill or a crash: same port, same data. */
@@ -113,7 +115,10 @@ class PostgresProcess implements RunningPostgres {
     this.server.send('SIGINT');
     const stopped = await pollUntil(() => this.server.exitInfo(), { timeoutMs: STOP_GRACE_MS });
     if (stopped !== undefined) return;
-    // Immediate shutdown: the next start recovers from the log.
+    await this.stopImmediately();
+  }
+
+  async stopImmediately(): Promise<void> {
     this.server.send('SIGQUIT');
     await this.server.exited;
   }

@@ -13,8 +13,11 @@ export interface PlatformOptions {
   readonly timerServices?: number;
   readonly workers?: number;
   readonly gateway?: boolean;
-  /** Handler calls are written to a ledger in a database of its own. */
-  readonly ledger?: boolean;
+  /**
+   * Handler calls are written to a ledger in a database of its own; 'own-server' also gives it a server of its own, for
+   * tests that stop Baton's: a handler that fails because its own database is away is no news about Baton.
+   */
+  readonly ledger?: boolean | 'own-server';
   /** Heap of the broker's JVM, e.g. '1g'; default: small. */
   readonly kafkaHeap?: string;
   readonly logLevel?: string;
@@ -24,7 +27,7 @@ export interface PlatformOptions {
 
 /**
  * A whole platform on real parts: PostgreSQL, Kafka and the services as separate processes on free loopback ports.
- * Data lives in a temporary folder that goes with it.
+ * Data lives in a temporary folder that goes with it, unless BATON_KEEP_PLATFORM=1.
  */
 export class Platform {
   readonly postgres: RunningPostgres;
@@ -32,7 +35,7 @@ export class Platform {
 
   private constructor(
     readonly dir: string,
-    servers: { readonly postgres: RunningPostgres; readonly kafka: RunningKafka },
+    private readonly servers: Servers,
     readonly services: ReadonlyMap<string, ServiceProcess>,
     readonly ports: Ports,
   ) {
@@ -42,16 +45,14 @@ export class Platform {
 
   static async start(options: PlatformOptions = {}): Promise<Platform> {
     const dir = mkdtempSync(join(tmpdir(), 'baton-e2e-'));
-    const [postgres, kafka] = await Promise.all([
-      startPostgres({ dataDir: join(dir, 'postgres') }),
-      startKafka({ dataDir: join(dir, 'kafka'), ...(options.kafkaHeap !== undefined && { heap: options.kafkaHeap }) }),
-    ]);
+    const servers = await startServers(dir, options);
+    const { postgres, kafka, ledger } = servers;
     await migrate({ url: postgres.url, publication: true });
-    const ledgerUrl = options.ledger === true ? await createLedgerDatabase(postgres.url) : undefined;
+    const ledgerUrl = ledger === undefined ? undefined : await createLedgerDatabase(ledger.url);
     const ports = await freePorts(options);
     const specs = serviceSpecs({ options, ports, databaseUrl: postgres.url, brokers: kafka.brokers, ledgerUrl });
     const services = new Map(specs.map((spec) => [spec.name, new ServiceProcess(spec, join(dir, 'logs'))]));
-    const platform = new Platform(dir, { postgres, kafka }, services, ports);
+    const platform = new Platform(dir, servers, services, ports);
     try {
       for (const service of services.values()) service.start();
       await Promise.all([...services.values()].map((service) => service.ready(150_000)));
@@ -76,7 +77,8 @@ export class Platform {
   }
 
   get ledgerUrl(): string {
-    return withDatabase(this.postgres.url, 'ledger');
+    if (this.servers.ledger === undefined) throw new Error('this platform was started without a ledger');
+    return withDatabase(this.servers.ledger.url, 'ledger');
   }
 
   service(name: string): ServiceProcess {
@@ -108,10 +110,29 @@ export class Platform {
       const results = await Promise.allSettled(this.named(prefix).map((service) => service.stop()));
       problems.push(...results.filter((result) => result.status === 'rejected').map((result) => result.reason));
     }
-    await Promise.allSettled([this.kafka.stop(), this.postgres.stop()]);
-    rmSync(this.dir, { recursive: true, force: true, maxRetries: 3 });
+    const { ledger } = this.servers;
+    const ownLedger = ledger === undefined || ledger === this.postgres ? [] : [ledger.stop()];
+    await Promise.allSettled([this.kafka.stop(), this.postgres.stop(), ...ownLedger]);
+    // To look at logs and data of a long test that failed.
+    if (process.env['BATON_KEEP_PLATFORM'] !== '1') rmSync(this.dir, { recursive: true, force: true, maxRetries: 3 });
     if (problems.length > 0) throw problems[0];
   }
+}
+
+interface Servers {
+  readonly postgres: RunningPostgres;
+  readonly kafka: RunningKafka;
+  /** Where the ledger's database is; may be the same server. */
+  readonly ledger: RunningPostgres | undefined;
+}
+
+async function startServers(dir: string, options: PlatformOptions): Promise<Servers> {
+  const [postgres, kafka, ownLedger] = await Promise.all([
+    startPostgres({ dataDir: join(dir, 'postgres') }),
+    startKafka({ dataDir: join(dir, 'kafka'), ...(options.kafkaHeap !== undefined && { heap: options.kafkaHeap }) }),
+    options.ledger === 'own-server' ? startPostgres({ dataDir: join(dir, 'ledger') }) : undefined,
+  ]);
+  return { postgres, kafka, ledger: ownLedger ?? (options.ledger === true ? postgres : undefined) };
 }
 
 interface Ports {

@@ -81,6 +81,16 @@ export class ServiceProcess {
     process.kill(this.pid, signal);
   }
 
+  /** SIGSTOP: the process stands still with all that it holds, and its connections stay open. */
+  freeze(): void {
+    this.signal('SIGSTOP');
+  }
+
+  /** SIGCONT: it goes on as if no time had passed. */
+  thaw(): void {
+    this.signal('SIGCONT');
+  }
+
   /** SIGKILL, and wait until the process is gone. */
   async kill(): Promise<void> {
     if (!this.running) return;

@@ -1,6 +1,7 @@
 import { eventually, type Platform, type ServiceProcess } from '@baton/testkit';
+import { metricOf } from './gauges.js';
 
-interface Kill {
+export interface Kill {
   readonly service: string;
   readonly pid: number;
   readonly signal: NodeJS.Signals;
@@ -8,28 +9,17 @@ interface Kill {
 }
 
 /** What a service has taken in and not yet finished, by its own gauge. */
-const IN_FLIGHT_GAUGES = new Set([
-  'baton_engine_calls_in_flight',
-  'baton_outbox_rows_under_way',
-  'baton_timer_due_backlog',
-]);
+const IN_FLIGHT_GAUGES = ['baton_engine_calls_in_flight', 'baton_outbox_rows_under_way', 'baton_timer_due_backlog'];
 
-/** Kills processes that have work in their hands, and starts them again. */
+/** Kills and freezes processes that have work in their hands, and lets them go on. */
 export class ChaosMonkey {
-  private readonly kills: Kill[] = [];
+  readonly kills: Kill[] = [];
 
   constructor(private readonly platform: Platform) {}
 
   /** `target` is a service's name, or a prefix: then the one that has most in flight is taken (the active one of a pair). */
   async killWithWorkInFlight(target: string): Promise<void> {
-    const { service, inFlight } = await eventually(
-      async () => {
-        const found = await this.busiest(target);
-        if (found === undefined) throw new Error(`nothing is in flight in ${target}`);
-        return found;
-      },
-      { timeoutMs: 30_000, what: `${target} has events in flight` },
-    );
+    const { service, inFlight } = await this.untilBusy(target);
     const { pid } = service;
     await service.kill();
     this.kills.push({ service: service.spec.name, pid, signal: 'SIGKILL', inFlight });
@@ -37,14 +27,41 @@ export class ChaosMonkey {
     await service.ready(60_000);
   }
 
-  counted(): number {
-    return this.kills.filter((kill) => kill.inFlight > 0).length;
+  /** SIGSTOP to the busiest; the caller thaws it. */
+  async freezeWithWorkInFlight(
+    target: string,
+    least = 1,
+  ): Promise<{ readonly service: ServiceProcess; readonly inFlight: number }> {
+    const found = await this.untilBusy(target, least);
+    found.service.freeze();
+    return found;
+  }
+
+  /** Kills that count, of the services whose name begins so. */
+  counted(prefix = ''): number {
+    return this.kills.filter((kill) => kill.inFlight > 0 && kill.service.startsWith(prefix)).length;
+  }
+
+  /** What each counted kill of a kind found in flight. */
+  countsOf(prefix: string): readonly number[] {
+    return this.kills.filter((kill) => kill.service.startsWith(prefix)).map((kill) => kill.inFlight);
   }
 
   report(): string {
     return this.kills
       .map((kill) => `chaos: ${kill.signal} to ${kill.service} (pid ${kill.pid}) with ${kill.inFlight} in flight\n`)
       .join('');
+  }
+
+  private async untilBusy(target: string, least = 1): Promise<{ service: ServiceProcess; inFlight: number }> {
+    return eventually(
+      async () => {
+        const found = await this.busiest(target);
+        if (found === undefined || found.inFlight < least) throw new Error(`too little is in flight in ${target}`);
+        return found;
+      },
+      { timeoutMs: 60_000, intervalMs: 5, what: `${target} has events in flight` },
+    );
   }
 
   private async busiest(target: string): Promise<{ service: ServiceProcess; inFlight: number } | undefined> {
@@ -58,12 +75,7 @@ export class ChaosMonkey {
   private async inFlight(service: ServiceProcess): Promise<number> {
     if (!service.running) return 0;
     if (service.spec.adminPort === undefined) return this.leasesOf(service);
-    const answer = await fetch(`http://127.0.0.1:${service.spec.adminPort}/metrics`).catch(() => undefined);
-    const text = (await answer?.text()) ?? '';
-    return text.split('\n').reduce((sum, line) => {
-      const [, name, value] = /^(\w+)(?:\{[^}]*\})? ([\d.e+]+)$/.exec(line) ?? [];
-      return name !== undefined && IN_FLIGHT_GAUGES.has(name) ? sum + Number(value) : sum;
-    }, 0);
+    return (await metricOf(service, ...IN_FLIGHT_GAUGES)) ?? 0;
   }
 
   private leasesOf(service: ServiceProcess): Promise<number> {
