@@ -79,7 +79,7 @@ export class OrderFeeder {
 
   /** What the answer to the cancel says about the run's end. A cancel whose answer was lost is asked again. */
   private async cancel(runId: string, kind: OrderKind): Promise<string> {
-    const limits = { timeoutMs: this.patienceMs, intervalMs: 50 };
+    const limits = { timeoutMs: this.patienceMs, intervalMs: 250 };
     await eventually(() => this.isPast(runId, kind.cancelAt), {
       ...limits,
       what: `${runId} comes to ${kind.cancelAt}`,
