@@ -3,7 +3,7 @@ import type { LedgerRecord, RunRecord } from './records.js';
 
 /** The example's steps with an undo, in order of dependency: each comes after the ones before it. */
 const ORDER = ['reserve', 'charge', 'ship'];
-const UNDONE = new Set(['COMPENSATED', 'CANCELLED']);
+const UNDONE = new Set(['COMPENSATED', 'CANCELLED', 'FAILED']);
 
 /**
  * I10, R17, R18: what was done, or may have been done, is undone, nothing else is, each undo comes after the end of its

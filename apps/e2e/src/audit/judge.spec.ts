@@ -62,6 +62,16 @@ describe('the judge of order runs', () => {
       expect(problemsOf(change).join('\n')).toMatch(wanted);
     });
 
+    it('R17: wants a run undone of which a step may have had its effect, and only then', () => {
+      const asked = good.outcomes.map((outcome) => ({ ...outcome, expected: outcome.runId === 'ok' ? 'SUCCEEDED' : 'FAILED' })); // prettier-ignore
+      expect(problemsOf({ outcomes: asked }).join('\n')).toMatch(/order B \(refused\) ended COMPENSATED, not FAILED/);
+      const tasks = good.tasks.map((task) => (task.taskId === 'undone-charge' ? { ...task, unknownOutcome: true } : task)); // prettier-ignore
+      expect(problemsOf({ outcomes: asked, tasks })).toEqual([]);
+      const runs = good.runs.map((run) => (run.runId === 'undone' ? { ...run, status: 'FAILED' } : run));
+      const left = tasks.filter((task) => task.kind === 'forward');
+      expect(problemsOf({ outcomes: asked, runs, tasks: left })).toContain('done by a handler and not undone: undone charge'); // prettier-ignore
+    });
+
     it('finds a step that is left open, or missing', () => {
       expect(tasks('ok', 'notify', { status: 'SCHEDULED' }).join('\n')).toMatch(/its notify \(forward\) is SCHEDULED/);
       expect(tasks('ok', 'notify', { status: 'SKIPPED' }).join('\n')).toMatch(/run ok succeeded without notify/);
