@@ -90,11 +90,12 @@ function storeError(kind: StoreError['kind'], raised: DatabaseError, cause: unkn
   return new StoreError(kind, raised.message, sqlState, { cause });
 }
 
+/** By its shape: an error of the socket may come from another realm, where `Error` is another class. */
 function asDatabaseError(error: unknown): DatabaseError {
-  if (!(error instanceof Error)) return { message: String(error) };
-  const { code, detail, severity } = error as Error & Readonly<Record<'code' | 'detail' | 'severity', unknown>>;
+  if (typeof error !== 'object' || error === null) return { message: String(error) };
+  const { message, code, detail, severity } = error as Partial<Record<keyof DatabaseError, unknown>>;
   return {
-    message: error.message,
+    message: typeof message === 'string' ? message : '',
     ...(typeof code === 'string' && { code }),
     ...(typeof detail === 'string' && { detail }),
     ...(typeof severity === 'string' && { severity }),

@@ -8,7 +8,7 @@ import { StoreError, type ExistingStart, type RunStartWrite, type StartResult } 
 import type { PassDeps } from './event-pass.js';
 import { inputError, refusalError } from './refusals.js';
 import { rememberRun, runFacts, tellActions } from './settle.js';
-import { isLockTimeout, tellSafely, unavailable } from './store-failures.js';
+import { isDuplicateRow, isLockTimeout, tellSafely, unavailable } from './store-failures.js';
 
 export interface StartDeps extends PassDeps {
   readonly route: Route;
@@ -69,37 +69,55 @@ export class StartPass {
       for (const work of works) settle(work, unavailable(error));
       return;
     }
-    await this.writeAll(decided, settle);
+    await this.writeAll(decided, { batchId: this.deps.newId(), isUnsure: false, settle });
   }
 
-  private async writeAll(decided: readonly DecidedStart[], settle: Settle): Promise<void> {
+  private async writeAll(decided: readonly DecidedStart[], attempt: Attempt): Promise<void> {
+    const { batchId, settle } = attempt;
     const started = this.deps.now();
-    const batchId = this.deps.newId();
     let rest = decided;
     for (let repeats = 0; rest.length > 0; repeats += 1) {
       try {
         const result = await this.deps.store.writeStarts({ batchId, starts: rest.map((start) => start.write) });
-        this.settleAll(rest, result, settle);
+        this.settleAll(await this.withoutLate(rest, result, attempt), result, settle);
         this.tellCommit(result.created.size, started);
         return;
       } catch (error) {
         const kind = this.deps.failures.tell(error);
-        if (kind === 'unknown-commit') {
+        const isLate = attempt.isUnsure && isDuplicateRow(error);
+        if (kind === 'unknown-commit' || isLate) {
+          attempt.isUnsure = true;
           const durable = await this.settleDurable(batchId, rest, settle);
           this.tellCommit(durable.size, started);
           rest = rest.filter((start) => !durable.has(start.work.runId));
+          if (isLate && durable.size === 0) return this.bisect(rest, error, attempt);
           if (!this.deps.failures.mayRepeat(repeats)) return failAll(rest, unavailable(error), settle);
           continue;
         }
-        if (isLockTimeout(error)) return this.leaveLocked(rest, error, settle);
+        if (isLockTimeout(error)) return this.leaveLocked(rest, error, attempt);
         if (kind === 'transient' && this.deps.failures.mayRepeat(repeats)) {
           await this.deps.failures.pause(repeats);
           continue;
         }
-        if (kind === 'data') return this.bisect(rest, error, settle);
+        if (kind === 'data') return this.bisect(rest, error, attempt);
         return failAll(rest, unavailable(error), settle);
       }
     }
+  }
+
+  /**
+   * R6: a lost write may arrive after it was looked for, when its server was held up. What stands in the way of the
+   * second try is then the first: its caller hears that the run was created, as it was.
+   */
+  private async withoutLate(
+    starts: readonly DecidedStart[],
+    result: StartResult,
+    { batchId, isUnsure, settle }: Attempt,
+  ): Promise<readonly DecidedStart[]> {
+    const own = isUnsure ? starts.filter(({ work }) => result.existing.get(work.runId)?.runId === work.runId) : [];
+    if (own.length === 0) return starts;
+    const durable = await this.settleDurable(batchId, own, settle);
+    return starts.filter((start) => !durable.has(start.work.runId));
   }
 
   /** R6: what is durable is answered before anything else is tried, so that no failure of the others can lose it. */
@@ -129,25 +147,25 @@ export class StartPass {
   }
 
   /** R7: somebody holds one of the keys for long. The others do not wait for it. */
-  private async leaveLocked(starts: readonly DecidedStart[], error: unknown, settle: Settle): Promise<void> {
-    if (starts.length === 1) return failAll(starts, unavailable(error), settle);
+  private async leaveLocked(starts: readonly DecidedStart[], error: unknown, attempt: Attempt): Promise<void> {
+    if (starts.length === 1) return failAll(starts, unavailable(error), attempt.settle);
     const middle = Math.ceil(starts.length / 2);
-    await this.writeAll(starts.slice(0, middle), settle);
-    await this.writeAll(starts.slice(middle), settle);
+    await this.writeAll(starts.slice(0, middle), attempt);
+    await this.writeAll(starts.slice(middle), attempt);
   }
 
   /** R5, R8: the start that cannot be stored is found by halves and refused. */
-  private async bisect(starts: readonly DecidedStart[], error: unknown, settle: Settle): Promise<void> {
+  private async bisect(starts: readonly DecidedStart[], error: unknown, attempt: Attempt): Promise<void> {
     const [only] = starts;
     if (starts.length > 1) {
       const middle = Math.ceil(starts.length / 2);
-      await this.writeAll(starts.slice(0, middle), settle);
-      await this.writeAll(starts.slice(middle), settle);
+      await this.writeAll(starts.slice(0, middle), attempt);
+      await this.writeAll(starts.slice(middle), attempt);
     } else if (only !== undefined) {
       only.work.dataErrors += 1;
-      if (only.work.dataErrors < 2) return this.writeAll(starts, settle);
+      if (only.work.dataErrors < 2) return this.writeAll(starts, attempt);
       const reason = error instanceof StoreError ? error.message : String(error);
-      settle(only.work, new EngineError('invalid', 'CONTENT_REJECTED', `this cannot be stored: ${reason}`));
+      attempt.settle(only.work, new EngineError('invalid', 'CONTENT_REJECTED', `this cannot be stored: ${reason}`));
     }
   }
 
@@ -261,6 +279,15 @@ export class StartPass {
     if (runs > 0)
       tellSafely(() => this.deps.hooks.onCommit?.({ way: 'start', events: runs, runs, missed: 0, durationMs }));
   }
+}
+
+/** The writing of one batch of starts, in as many parts as it takes. */
+interface Attempt {
+  /** One for all of its statements: what is looked for after a lost answer (R6). */
+  readonly batchId: string;
+  /** A statement of it may still arrive. */
+  isUnsure: boolean;
+  readonly settle: Settle;
 }
 
 type Settle = (work: StartWork, answer: RunStartedResult | EngineError) => void;

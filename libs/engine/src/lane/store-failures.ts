@@ -15,6 +15,10 @@ export function isLockTimeout(error: unknown): boolean {
   return error instanceof StoreError && error.sqlState === '55P03';
 }
 
+export function isDuplicateRow(error: unknown): boolean {
+  return error instanceof StoreError && error.sqlState === '23505';
+}
+
 export function unavailable(cause: unknown): EngineError {
   return new EngineError('unavailable', 'STORE_UNAVAILABLE', 'the database does not answer; try again', { cause });
 }

@@ -61,7 +61,7 @@ export class Link {
   }
 
   private fromClient(chunk: Buffer): void {
-    for (const request of this.parts.conversation.fromClient(chunk)) {
+    for (const request of joined(this.parts.conversation.fromClient(chunk))) {
       if (this.isCut) return;
       this.request(request);
     }
@@ -121,4 +121,18 @@ export class Link {
     if (this.held !== undefined && !this.isCut) this.release(this.held);
     this.toClient.end();
   }
+}
+
+/** Messages that are answered together and came together share their fate: Parse, Bind, Execute, Sync. */
+function joined(requests: readonly Request[]): readonly Request[] {
+  const groups: Request[] = [];
+  for (const request of requests) {
+    const last = groups.at(-1);
+    if (last?.exchange !== request.exchange) groups.push(request);
+    else {
+      const bytes = Buffer.concat([last.bytes, request.bytes]);
+      groups[groups.length - 1] = { ...last, bytes, decisive: last.decisive ?? request.decisive };
+    }
+  }
+  return groups;
 }
