@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, EachBatchPayload } from 'kafkajs';
 import type { BusConnection } from './connection.js';
 import type { ConsumedMessage } from './consumer-port.js';
@@ -29,6 +30,8 @@ export interface TopicReader {
 const REQUEST_TIMEOUT_MS = 15_000;
 const STALLED_AFTER_MS = 30_000;
 const STALL_POLL_MS = 1_000;
+const MAX_TRIES = 5;
+const PAUSE_MS = 200;
 
 export function createTopicReader(connection: BusConnection): TopicReader {
   return new KafkaTopicReader(connection);
@@ -57,10 +60,11 @@ class KafkaTopicReader implements TopicReader {
     const filled = ranges.filter((range) => range.high > range.low);
     if (filled.length === 0) return;
     const groupId = `baton-reader-${randomBytes(8).toString('hex')}`;
+    const reading = new Reading(this.client, groupId, filled, onMessages);
     try {
-      await new Reading(this.client, groupId, filled, onMessages).run();
+      await reading.run();
     } catch (error) {
-      throw toBusError(error);
+      throw reading.refused ? error : toBusError(error);
     } finally {
       // The broker forgets an empty group after a while anyway.
       await this.admin.deleteGroups([groupId]).catch(() => undefined);
@@ -86,19 +90,36 @@ class KafkaTopicReader implements TopicReader {
 /** One pass over some ranges. kafkajs reads through groups alone, so the pass has one of its own. */
 class Reading {
   private readonly left = new Map<string, PartitionRange>();
-  private readonly ended = Promise.withResolvers<void>();
+  private ended = Promise.withResolvers<void>();
   private lastProgress = performance.now();
+  /** The receiver failed: reading again would not help. */
+  refused = false;
 
   constructor(
     private readonly client: KafkaClient,
     private readonly groupId: string,
-    private readonly ranges: readonly PartitionRange[],
+    ranges: readonly PartitionRange[],
     private readonly onMessages: OnMessages,
   ) {
     for (const range of ranges) this.left.set(keyOf(range), range);
   }
 
+  /** A coordinator that is not there yet, or a broker that went away: again, from where it came to. */
   async run(): Promise<void> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.attempt();
+      } catch (error) {
+        if (this.refused || tries >= MAX_TRIES) throw error;
+      }
+      await sleep(PAUSE_MS * tries);
+    }
+  }
+
+  private async attempt(): Promise<void> {
+    this.ended = Promise.withResolvers<void>();
+    this.ended.promise.catch(() => undefined);
+    this.lastProgress = performance.now();
     const consumer = this.client.kafka.consumer({
       groupId: this.groupId,
       allowAutoTopicCreation: false,
@@ -107,12 +128,14 @@ class Reading {
     });
     const watch = setInterval(() => this.watch(), STALL_POLL_MS);
     consumer.on(consumer.events.CRASH, ({ payload }) => this.ended.reject(payload.error));
-    this.ended.promise.catch(() => undefined);
+    const ranges = [...this.left.values()];
     try {
       await consumer.connect();
-      await consumer.subscribe({ topics: [...new Set(this.ranges.map(({ topic }) => topic))], fromBeginning: true });
+      await consumer.subscribe({ topics: [...new Set(ranges.map(({ topic }) => topic))], fromBeginning: true });
       await consumer.run({ autoCommit: false, eachBatch: (payload) => this.take(payload) });
-      for (const { topic, partition, low } of this.ranges) consumer.seek({ topic, partition, offset: low.toString() });
+      for (const { topic, partition, low } of ranges) {
+        if (low > 0n) consumer.seek({ topic, partition, offset: low.toString() });
+      }
       await this.ended.promise;
     } finally {
       clearInterval(watch);
@@ -134,7 +157,7 @@ class Reading {
       next = offset + 1n;
       fresh.push(consumedMessage(topic, partition, message));
     }
-    if (fresh.length > 0) await this.onMessages(fresh);
+    if (fresh.length > 0) await this.handOut(fresh);
     // Records that are no messages (markers of transactions) count too.
     const seen = BigInt(batch.lastOffset()) + 1n;
     if (seen > next && seen > range.low) next = seen;
@@ -143,6 +166,16 @@ class Reading {
     this.lastProgress = performance.now();
     if (this.left.size === 0) this.ended.resolve();
     else await heartbeat();
+  }
+
+  private async handOut(messages: readonly ConsumedMessage[]): Promise<void> {
+    try {
+      await this.onMessages(messages);
+    } catch (error) {
+      this.refused = true;
+      this.ended.reject(error);
+      throw error;
+    }
   }
 
   private watch(): void {

@@ -33,8 +33,11 @@ export async function engineSession(client: Client): Promise<void> {
   await client.query(sessionSettings({ ...DEFAULT_TIMEOUTS, statementMs: 60_000 }));
 }
 
+/** Of this project, or of another that keeps the same rule. */
+export type PlannedStatement = Pick<Statement, 'name' | 'text'> & { readonly parameters: readonly unknown[] };
+
 /** The plan that a connection of the engine would keep for this statement, whatever its parameters. */
-export async function genericPlan(client: Client, statement: Statement): Promise<PlanNode> {
+export async function genericPlan(client: Client, statement: PlannedStatement): Promise<PlanNode> {
   await client.query(`PREPARE planned AS ${statement.text}`);
   try {
     const nulls = statement.parameters.map(() => 'NULL').join(', ');
