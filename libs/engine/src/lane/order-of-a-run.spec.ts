@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { EngineApi } from '../api.js';
 import { createEngine } from '../engine.js';
 import { StoreError, type RunWrite, type Store, type WriteBatch } from '../ports.js';
-import { completed, engineOptions, startOf, storeWithDefinitions, withFaults } from '../testing/index.js';
+import { completed, engineOptions, failed, startOf, storeWithDefinitions, withFaults } from '../testing/index.js';
 import type { Fault, MemoryStore } from '../testing/index.js';
 
 const lockHeld = new StoreError('transient', 'canceling statement due to lock timeout', '55P03');
@@ -107,6 +107,29 @@ describe('R4: an event that is taken out of a batch', () => {
     expect(arrivals(store, runId)).toEqual(['s1', 's2', 's3']);
   });
 
+  it('takes them along when it turns out to need locks, before those that lock first by themselves', async () => {
+    const { engine, store } = setup();
+    const { runId } = await startOf(engine, 'diamond');
+    await engine.report(completed(store, runId, 'top'));
+    const failing = { ...failed(store, runId, 'left'), retryable: false };
+    const answers = await Promise.all([
+      signal(engine, runId, 's1'),
+      // Ends the forward phase: asks for the leases of the steps beside it.
+      engine.report(failing),
+      signal(engine, runId, 's2'),
+      engine
+        .cancel({ namespace: 'default', runId, requestId: 'c', reason: 'asked' })
+        .catch((error: { code: string }) => error.code),
+      signal(engine, runId, 's3'),
+    ]);
+    expect(answers).toEqual(['kept', 'APPLIED', 'kept', 'ALREADY_COMPENSATING', 'kept']);
+    expect(arrivals(store, runId)).toEqual(['s1', 's2', 's3']);
+    const kinds = (store.journal.get(runId) ?? []).map(({ kind }) => kind);
+    const started = kinds.indexOf('run.compensation_started');
+    expect(kinds.indexOf('signal.received')).toBeLessThan(started);
+    expect(kinds.slice(started).filter((kind) => kind === 'signal.received')).toHaveLength(2);
+  });
+
   it('takes them along when it cannot be stored, and when its row holds no more in this batch', async () => {
     const { engine, store, faults } = setup();
     const { runId } = await startOf(engine, 'chain');
@@ -181,7 +204,7 @@ describe('R4: an event that is taken out of a batch', () => {
           }
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   }, 60_000);
 });
