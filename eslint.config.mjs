@@ -19,7 +19,7 @@ const boundaries = (options) => [
   },
 ];
 
-const specs = ['**/*.spec.ts', '**/*.e2e.ts', '**/test/**/*.ts', '**/testing/**/*.ts'];
+const specs = ['**/*.spec.ts', '**/*.soak.ts', '**/*.e2e.ts', '**/test/**/*.ts', '**/testing/**/*.ts'];
 const deepImports = {
   regex: '^@baton/[^/]+/(src|dist)(/|$)',
   message: 'Import what a project exports, not a file inside it.',
