@@ -62,6 +62,11 @@ describe('payloads and hot rows on PostgreSQL', () => {
     const runId = await start('diamond', '"input-7f3a"');
     await engine.signal({ namespace: NAMESPACE, runId, name: 'go', payload: '"signal-7f3a"', signalId: 's' });
     await engine.report(completedReport(runId, await taskOf(runId, 'top'), '"output-7f3a"'));
+    // Taken by a wait that is open already, beside the one that is kept until its wait opens.
+    const other = await start('diamond', '"input-7f3a"');
+    await engine.report(completedReport(other, await taskOf(other, 'top'), '"output-7f3a"'));
+    const direct = { namespace: NAMESPACE, runId: other, name: 'go', payload: '"signal-7f3a"', signalId: 's' };
+    expect(await engine.signal(direct)).toEqual({ delivered: true, duplicate: false });
     const left = await taskOf(runId, 'left');
     const { leaseId } = await engine.acquire({ namespace: NAMESPACE, runId, ...left, ...lease });
     const beat = { namespace: NAMESPACE, runId, ...left, leaseId: leaseId!, ttlMs: 0, progress: '"progress-7f3a"' };
