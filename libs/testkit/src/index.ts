@@ -7,3 +7,4 @@ export { ServiceProcess, workspaceRoot, type ServiceSpec } from './platform/serv
 export { keepResult } from './results.js';
 export { type ArmedFault, type FaultOptions, type LateFault } from './faults/armed-faults.js';
 export { startFaultProxy, type FaultProxy, type FaultProxyOptions } from './faults/fault-proxy.js';
+export { startKafkaBehindProxy, type KafkaBehindProxy } from './faults/kafka-behind-proxy.js';

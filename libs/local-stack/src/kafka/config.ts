@@ -3,6 +3,16 @@ import { join } from 'node:path';
 export interface KafkaPorts {
   readonly broker: number;
   readonly controller: number;
+  readonly extra?: ExtraListener;
+}
+
+/**
+ * Another way in. Clients that come by it are told `advertisedPort`: a broker names the address for everything that
+ * follows, so whoever stands between needs a listener of his own.
+ */
+export interface ExtraListener {
+  readonly port: number;
+  readonly advertisedPort: number;
 }
 
 /**
@@ -11,13 +21,20 @@ export interface KafkaPorts {
  * waits until the session of the dead broker is over.
  */
 export function kafkaConfig(dataDir: string, ports: KafkaPorts): string {
+  const { broker, controller, extra } = ports;
+  const listeners = [`BROKER://127.0.0.1:${broker}`];
+  const advertised = [...listeners];
+  if (extra !== undefined) {
+    listeners.push(`EXTRA://127.0.0.1:${extra.port}`);
+    advertised.push(`EXTRA://127.0.0.1:${extra.advertisedPort}`);
+  }
   const settings: Record<string, string | number | boolean> = {
     'process.roles': 'broker,controller',
     'node.id': 1,
-    'controller.quorum.voters': `1@127.0.0.1:${ports.controller}`,
-    listeners: `BROKER://127.0.0.1:${ports.broker},CONTROLLER://127.0.0.1:${ports.controller}`,
-    'advertised.listeners': `BROKER://127.0.0.1:${ports.broker}`,
-    'listener.security.protocol.map': 'BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    'controller.quorum.voters': `1@127.0.0.1:${controller}`,
+    listeners: [...listeners, `CONTROLLER://127.0.0.1:${controller}`].join(','),
+    'advertised.listeners': advertised.join(','),
+    'listener.security.protocol.map': 'BROKER:PLAINTEXT,EXTRA:PLAINTEXT,CONTROLLER:PLAINTEXT',
     'inter.broker.listener.name': 'BROKER',
     'controller.listener.names': 'CONTROLLER',
     'log.dirs': join(dataDir, 'data'),

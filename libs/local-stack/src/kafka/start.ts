@@ -10,7 +10,7 @@ import { describePortOwner, freePort, isPortFree } from '../processes/ports.js';
 import { spawnServer, type ExitInfo, type ServerProcess } from '../processes/spawn-server.js';
 import { kafkaArtifacts, kafkaResource, type KafkaArtifacts } from './artifacts.js';
 import { classArchiveFlag } from './class-archive.js';
-import { DEFAULT_HEAP, jvmFlags, kafkaConfig } from './config.js';
+import { DEFAULT_HEAP, jvmFlags, kafkaConfig, type ExtraListener } from './config.js';
 import { prepareKafkaFolder, rememberKafka, runningKafka } from './data-folder.js';
 import { findJava, type Java } from './java.js';
 
@@ -20,6 +20,8 @@ export interface KafkaOptions {
   readonly dataDir: string;
   /** A free one when not given. */
   readonly port?: number;
+  /** For a proxy in front of the broker. */
+  readonly extraListener?: ExtraListener;
   /** Heap of the broker, for instance `1g` for a bench. */
   readonly heap?: string;
   readonly logFile?: string;
@@ -47,7 +49,7 @@ const READY_TIMEOUT_MS = 90_000;
 const STOP_GRACE_MS = 8_000;
 
 export async function startKafka(options: KafkaOptions): Promise<RunningKafka> {
-  const { dataDir, heap = DEFAULT_HEAP } = options;
+  const { dataDir, heap = DEFAULT_HEAP, extraListener } = options;
   const onProgress = options.onProgress ?? (() => undefined);
   const java = await findJava();
   const artifacts = await kafkaArtifacts(onProgress);
@@ -67,7 +69,7 @@ export async function startKafka(options: KafkaOptions): Promise<RunningKafka> {
   const launch = async (): Promise<ServerProcess> => {
     refuseSecondBroker(dataDir);
     await refuseTakenPort(port);
-    return launchBroker({ jvm: fast, dataDir, port, logFile });
+    return launchBroker({ jvm: fast, dataDir, port, logFile, ...(extraListener !== undefined && { extraListener }) });
   };
   return new KafkaProcess(port, await launch(), launch);
 }
@@ -130,10 +132,11 @@ interface Broker {
   readonly dataDir: string;
   readonly port: number;
   readonly logFile: string;
+  readonly extraListener?: ExtraListener;
 }
 
-async function launchBroker({ jvm, dataDir, port, logFile }: Broker): Promise<ServerProcess> {
-  const config = await writeConfig(dataDir, port);
+async function launchBroker({ jvm, dataDir, port, logFile, extraListener }: Broker): Promise<ServerProcess> {
+  const config = await writeConfig(dataDir, port, extraListener);
   const args = jvmArguments(jvm, 'kafka.Kafka', [config]);
   const server = await spawnServer({ command: jvm.java.command, args, logFile, marker: config, cwd: dataDir });
   rememberKafka(dataDir, server.identity);
@@ -149,9 +152,10 @@ async function launchBroker({ jvm, dataDir, port, logFile }: Broker): Promise<Se
   throw new LocalStackError('SERVER_FAILED', `Kafka did not start: ${reasonIn(server.output())}`);
 }
 
-async function writeConfig(dataDir: string, port: number): Promise<string> {
+async function writeConfig(dataDir: string, port: number, extra?: ExtraListener): Promise<string> {
   const file = join(dataDir, 'server.properties');
-  writeFileSync(file, kafkaConfig(dataDir, { broker: port, controller: await freePort() }));
+  const ports = { broker: port, controller: await freePort(), ...(extra !== undefined && { extra }) };
+  writeFileSync(file, kafkaConfig(dataDir, ports));
   return file;
 }
 
