@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import * as bench from './commands/bench.js';
 import * as def from './commands/def.js';
 import * as demo from './commands/demo.js';
+import * as doctor from './commands/doctor.js';
 import * as down from './commands/down.js';
 import * as migrate from './commands/migrate.js';
 import * as run from './commands/run/index.js';
@@ -18,7 +19,7 @@ export function createProgram(screen: Screen): Command {
     .enablePositionalOptions()
     .showHelpAfterError('(--help tells more)');
   for (const command of [up, down, status, demo]) command.register(program);
-  for (const command of [def, run, migrate]) command.register(program, screen);
+  for (const command of [def, run, migrate, doctor]) command.register(program, screen);
   bench.register(program);
   program.addHelpText('after', '\nAlso: ./baton verify, ./baton test [suite...] [--list]');
   prepare(program, screen);

@@ -1,8 +1,6 @@
 import type { MigrationSetStatus, MigrationStatus } from '@baton/migrations';
 import type { Command } from 'commander';
-import { runningAddresses } from '../dev/running.js';
-import { failed, unreachable, usageError } from '../errors.js';
-import { setting } from '../io/environment.js';
+import { databaseUrl, guarded } from '../io/database.js';
 import { formatTable, withFormat, type Format, type Screen } from '../io/output.js';
 
 interface MigrateOptions {
@@ -29,7 +27,7 @@ function databaseCommand(group: Command, name: string, description: string): Com
 const loadMigrations = () => import('@baton/migrations');
 
 async function up(options: MigrateOptions & { readonly publication: boolean }, screen: Screen): Promise<void> {
-  const url = databaseUrl(options);
+  const url = databaseUrl(options.databaseUrl);
   const { migrate } = await loadMigrations();
   const { applied } = await guarded(() =>
     migrate({ url, publication: options.publication, onProgress: (line) => screen.err(`${line}\n`) }),
@@ -39,7 +37,7 @@ async function up(options: MigrateOptions & { readonly publication: boolean }, s
 }
 
 async function status(options: MigrateOptions, screen: Screen): Promise<void> {
-  const url = databaseUrl(options);
+  const url = databaseUrl(options.databaseUrl);
   const { migrationStatus } = await loadMigrations();
   const found: MigrationStatus = await guarded(() => migrationStatus(url));
   if (options.output === 'json') screen.out(`${JSON.stringify(found)}\n`);
@@ -58,31 +56,4 @@ function rows(set: string, found: MigrationSetStatus): string[][] {
     ...found.pending.map((name) => [set, name, 'pending']),
     ...found.unknown.map((name) => [set, name, 'applied by a newer Baton']),
   ];
-}
-
-function databaseUrl(options: MigrateOptions): string {
-  const url = options.databaseUrl ?? setting('BATON_DATABASE_URL') ?? runningAddresses()?.databaseUrl;
-  if (url === undefined) throw usageError('which database? Give --database-url or set BATON_DATABASE_URL');
-  if (!/^postgres(ql)?:\/\//.test(url)) throw usageError('the database address must begin with postgres://');
-  return url;
-}
-
-/** Codes of Node and of PostgreSQL (class 08 and 57P03) that mean "there is no server to talk to". */
-const noServer = /^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EPIPE|08...|57P03)$/;
-
-async function guarded<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    const { code, message } = firstCause(error);
-    if (noServer.test(code)) throw unreachable(`no database answers: ${message || code}`);
-    throw failed(message);
-  }
-}
-
-/** A host with two addresses fails with one error that holds one error for each. */
-function firstCause(error: unknown): { code: string; message: string } {
-  const inner = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
-  const { code, message } = inner as { code?: unknown; message?: unknown };
-  return { code: String(code ?? ''), message: String(message ?? inner) };
 }
