@@ -43,6 +43,7 @@ describe('order runs while every kind of process is killed again and again', () 
     for (let round = 0; round < KILLS_OF_A_KIND; round += 1) {
       for (const kind of KINDS) await monkey.killWithWorkInFlight(kind);
     }
+    await monkey.untilBack();
     feeder.enough();
     const outcomes = await feeding;
     const { problems, figures, examined } = await concludeChaos(platform, outcomes);

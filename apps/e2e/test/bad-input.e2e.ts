@@ -186,7 +186,7 @@ describe('bad input at every edge', () => {
     expect(answers.filter((answer) => answer.status === 200)).toHaveLength(49);
   });
 
-  it('a definition with many faults is refused with all of them at once', async () => {
+  it('B88: a definition with many faults is refused with all of them at once', async () => {
     const answer = await rest.post('/v1/definitions', {
       id: 'Bad Id',
       version: 0,

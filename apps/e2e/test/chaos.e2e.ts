@@ -38,6 +38,7 @@ describe('order runs while processes are killed', () => {
     const feeder = new OrderFeeder(rest, { least: LEAST_RUNS, most: MOST_RUNS, open: OPEN_RUNS });
     const feeding = feeder.feed();
     for (const target of TARGETS) await monkey.killWithWorkInFlight(target);
+    await monkey.untilBack();
     feeder.enough();
     const outcomes = await feeding;
     process.stdout.write(monkey.report());

@@ -69,7 +69,7 @@ describe('a worker of the SDK against a running platform', () => {
   it.each([
     ['small', 10],
     ['too large for the message', 100_000],
-  ])('an input and an output pass byte for byte: %s', async (_what, length) => {
+  ])('an input and an output pass byte for byte: %s (B70)', async (_what, length) => {
     const id = `bytes-${length}`;
     await clients.publish(definition(id));
     await serve(id, { step: (task) => rawJson(task.inputText) });
@@ -80,7 +80,7 @@ describe('a worker of the SDK against a running platform', () => {
     expect(done.tasks[0]?.input?.replaceAll(' ', '')).toBe(input.replaceAll(' ', ''));
   });
 
-  it('a worker that is stopped gives back what does not end in time: the next attempt goes out at once (R13)', async () => {
+  it('a worker that is stopped gives back what does not end in time: the next attempt goes out at once (R13, B26)', async () => {
     await clients.publish(definition('given-back', { timeouts: { heartbeat: 'PT1M' } }));
     const attempts: number[] = [];
     const step = async (task: TaskContext) => {
@@ -142,7 +142,7 @@ describe('a worker of the SDK against a running platform', () => {
     expect(done.tasks[0]).toMatchObject({ attempt: 6, failures: 1, output: '6' });
   });
 
-  it('a handler that throws a string fails its step with the text, and the worker lives', async () => {
+  it('a handler that throws a string fails its step with the text, and the worker lives (B43)', async () => {
     await clients.publish(definition('thrown', { retry: { maxAttempts: 1 } }));
     await serve('thrown', {
       step: (task) => {

@@ -18,17 +18,26 @@ const BUSY_WITHIN_MS = 120_000;
 /** Kills and freezes processes that have work in their hands, and lets them go on. */
 export class ChaosMonkey {
   readonly kills: Kill[] = [];
+  private readonly restarts = new Map<string, Promise<void>>();
 
   constructor(private readonly platform: Platform) {}
 
   /** `target` is a service's name, or a prefix: then the one that has most in flight is taken (the active one of a pair). */
   async killWithWorkInFlight(target: string): Promise<void> {
+    await this.untilBack(target);
     const { service, inFlight } = await this.untilBusy(target);
     const { pid } = service;
     await service.kill();
     this.kills.push({ service: service.spec.name, pid, signal: 'SIGKILL', inFlight });
     service.start();
-    await service.ready(READY_WITHIN_MS);
+    const ready = service.ready(READY_WITHIN_MS);
+    ready.catch(() => undefined); // Told by whoever waits for it.
+    this.restarts.set(service.spec.name, ready);
+  }
+
+  /** Resolves when what was killed is there again. */
+  async untilBack(prefix = ''): Promise<void> {
+    await Promise.all([...this.restarts].flatMap(([name, ready]) => (name.startsWith(prefix) ? [ready] : [])));
   }
 
   /** SIGSTOP to the busiest; the caller thaws it. */
