@@ -84,7 +84,7 @@ export const suites: Suite[] = [
     name: 'integration',
     about: '*.int.spec.ts: on real PostgreSQL and Kafka',
     steps: [build, { kind: 'jest', name: 'integration', config: 'jest.int.config.cjs' }],
-    limitMs: minutes(10),
+    limitMs: minutes(15),
     verify: false,
   },
   {
