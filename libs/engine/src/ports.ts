@@ -63,11 +63,12 @@ export interface Store {
    * session in which `readNeeds` also answers leases (locking those task rows after the runs, R9) and `write`
    * runs inside the transaction. Commits when `work` resolves, rolls back when it rejects.
    * `keysFirst`: locks the business keys of these runs before the runs (R24), see `LockedSession.keyHolders`.
+   * `skipLocked`: runs that somebody else holds are not waited for (R7), see `LockedSession.skipped`.
    */
   withLockedRuns<T>(
     refs: readonly RunRef[],
     work: (session: LockedSession) => Promise<T>,
-    options?: { readonly keysFirst: boolean },
+    options?: LockOptions,
   ): Promise<T>;
 
   /**
@@ -115,8 +116,15 @@ export interface KeyHolder {
   readonly status: RunStatus;
 }
 
+export interface LockOptions {
+  readonly keysFirst?: boolean;
+  readonly skipLocked?: boolean;
+}
+
 export interface LockedSession {
   readonly runs: ReadonlyMap<string, StoredRun>;
+  /** Runs that are there and are not locked: nothing can be said of them here. */
+  readonly skipped: ReadonlySet<string>;
   /** With `keysFirst`: by run id, the other run that its business key names by now. Absent = its own, or no key. */
   readonly keyHolders: ReadonlyMap<string, KeyHolder>;
   /** Points the business keys of these runs back at them. Only for keys that are locked and held by a terminal run. */

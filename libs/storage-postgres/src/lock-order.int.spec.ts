@@ -195,6 +195,29 @@ describe('locks', () => {
     }
   });
 
+  it('R7: that are held hold up nobody in a batch that locks first: the others commit, and the held one waits alone', async () => {
+    const { engine, close } = engineOn(fixture.url);
+    try {
+      const started = await Promise.all(
+        Array.from({ length: 8 }, () => engine.start({ namespace: NAMESPACE, definitionId: 'single', input: '1' })),
+      );
+      const held = started[3]!.runId;
+      await holdRun(held);
+      const cancels = started.map(({ runId }) =>
+        engine.cancel({ namespace: NAMESPACE, runId, requestId: 'stop', reason: 'asked' }).then(
+          ({ status }) => status,
+          (error: { code: string }) => error.code,
+        ),
+      );
+      await Promise.all(cancels.filter((_cancel, index) => index !== 3));
+      await waitingFor(fixture, 'run');
+      await holder.query('COMMIT');
+      expect(await Promise.all(cancels)).toEqual(started.map(() => 'CANCELLED'));
+    } finally {
+      await close();
+    }
+  });
+
   it.each([
     ['lock_timeout', { lockMs: 300 }, { kind: 'transient', sqlState: '55P03' }],
     ['statement_timeout', { statementMs: 300 }, { kind: 'unavailable', sqlState: '57014' }],

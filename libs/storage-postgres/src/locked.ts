@@ -1,4 +1,4 @@
-import type { KeyHolder, LockedSession, RunRef, StoredRun } from '@baton/engine';
+import type { KeyHolder, LockedSession, LockOptions, RunRef, StoredRun } from '@baton/engine';
 import { text, word } from './decode.js';
 import { loadNeeds } from './needs.js';
 import type { Database, Session } from './pool.js';
@@ -12,21 +12,28 @@ export async function withLockedRuns<T>(
   db: Database,
   refs: readonly RunRef[],
   work: (session: LockedSession) => Promise<T>,
-  keysFirst: boolean,
+  { keysFirst = false, skipLocked = false }: LockOptions = {},
 ): Promise<T> {
   return db.transaction(async (session) => {
     const runs = refColumns(refs);
     const keys = keysFirst ? await lockBusinessKeys(session, refs) : NO_KEYS;
-    await session.run('lock-runs', { runs });
+    const rows = await session.run(skipLocked ? 'lock-free-runs' : 'lock-runs', { runs });
+    const locked = new Set(rows.map((row) => text(row[0])));
     const stored = decodeRuns(await session.run('read-runs', { runs }), refs);
-    return work(lockedSession(session, stored, keys));
+    return work(lockedSession(session, stored, locked, keys));
   });
 }
 
-function lockedSession(session: Session, runs: ReadonlyMap<string, StoredRun>, keys: LockedKeys): LockedSession {
+function lockedSession(
+  session: Session,
+  stored: ReadonlyMap<string, StoredRun>,
+  locked: ReadonlySet<string>,
+  keys: LockedKeys,
+): LockedSession {
   const run: Session['run'] = (name, values) => session.run(name, values);
   return {
-    runs,
+    runs: new Map([...stored].filter(([runId]) => locked.has(runId))),
+    skipped: new Set([...stored.keys()].filter((runId) => !locked.has(runId))),
     keyHolders: keys.holders,
     takeKeys: (refs) => takeKeys(session, refs, keys),
     readNeeds: (requests) => loadNeeds(run, requests, true),

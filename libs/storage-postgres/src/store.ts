@@ -45,7 +45,7 @@ export function createPostgresStore(options: PoolOptions): Store {
       return decodeHeld(await db.runOnce(encoded.statement, encoded.values), encoded.runIds);
     },
     writeStarts: (batch) => writeStarts(db, batch),
-    withLockedRuns: (refs, work, lockOptions) => withLockedRuns(db, refs, work, lockOptions?.keysFirst ?? false),
+    withLockedRuns: (refs, work, lockOptions) => withLockedRuns(db, refs, work, lockOptions),
     committedRuns: (batchId, refs) => committedRuns(db, batchId, refs),
     acquire: (calls) => acquireLeases(db, calls),
     heartbeat: (calls) => renewLeases(db, calls),

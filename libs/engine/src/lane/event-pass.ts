@@ -201,9 +201,11 @@ export class EventPass {
     const batchId = this.deps.newId();
     let turns: readonly RunTurn[] = [];
     let writes: readonly RunWrite[] = [];
+    let skipped: readonly RunQueue[] = [];
     let isWritten = false;
     const decideAndWrite = async (session: LockedSession): Promise<void> => {
-      turns = queues.map((queue) => this.lockedTurn(queue, session));
+      skipped = queues.filter((queue) => session.skipped.has(queue.runId));
+      turns = queues.filter((queue) => !skipped.includes(queue)).map((queue) => this.lockedTurn(queue, session));
       await new Decider(this.deps, session).run(turns);
       await takeKeys(turns, session);
       writes = writesOf(turns);
@@ -214,7 +216,8 @@ export class EventPass {
     let committed: ReadonlySet<string> | null = null;
     try {
       const keysFirst = queues.some((queue) => queue.works.some((work) => work.keysFirst));
-      await this.deps.store.withLockedRuns(queues, decideAndWrite, { keysFirst });
+      // R7: several runs wait for nobody; one alone waits for its lock.
+      await this.deps.store.withLockedRuns(queues, decideAndWrite, { keysFirst, skipLocked: queues.length > 1 });
     } catch (error) {
       if (!(error instanceof StoreError) || error.kind !== 'unknown-commit') throw error;
       if (!isWritten)
@@ -231,6 +234,7 @@ export class EventPass {
         await this.conclude(turn, carried, []);
       }
     }
+    for (const queue of skipped) carried.missed(queue);
     if (committed !== null) this.evict(queues); // R3
     this.tellCommit('lock-first', turns, writes.length, { missed, started });
     return { reread: [] };

@@ -190,6 +190,25 @@ describe('a batch that fails', () => {
     expect(await waiting).toBe('APPLIED');
   });
 
+  it('lets nobody wait with a held run in a batch that locks first; after two skips that run waits alone (R7)', async () => {
+    const { engine, store } = faultyEngine();
+    const runs = await startMany(engine, 4);
+    const [held = ''] = runs;
+    let release: () => void = () => undefined;
+    const holding = store.withLockedRuns(
+      [{ namespace: 'default', runId: held }],
+      () => new Promise<void>((resolve) => (release = resolve)),
+    );
+    const cancel = (runId: string): Promise<string> =>
+      engine.cancel({ namespace: 'default', runId, requestId: 'c', reason: 'asked' }).then(({ status }) => status);
+    const cancels = runs.map(cancel);
+    expect(await Promise.all(cancels.slice(1))).toEqual(['CANCELLED', 'CANCELLED', 'CANCELLED']);
+    expect(statusOf(store, held)).toBe('RUNNING');
+    release();
+    await holding;
+    expect(await cancels[0]).toBe('CANCELLED');
+  });
+
   it('lets nobody wait with a run whose lock is held for long (R7)', async () => {
     const { engine, faults } = faultyEngine();
     const runs = await startMany(engine, 4);

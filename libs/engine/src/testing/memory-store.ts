@@ -9,6 +9,7 @@ import {
   type CommandRef,
   type ExistingStart,
   type KeyHolder,
+  type LockOptions,
   type LockedSession,
   type NeedsRequest,
   type OutboxWrite,
@@ -109,16 +110,19 @@ export class MemoryStore implements Store {
   async withLockedRuns<T>(
     refs: readonly RunRef[],
     work: (session: LockedSession) => Promise<T>,
-    options?: { readonly keysFirst: boolean },
+    options?: LockOptions,
   ): Promise<T> {
     await this.statement('lockRuns');
-    const ids = [...new Set(refs.map((ref) => ref.runId))].sort();
+    const asked = [...new Set(refs.map((ref) => ref.runId))].sort();
+    const skipped = new Set(options?.skipLocked === true ? asked.filter((runId) => this.runLocks.has(runId)) : []);
+    const ids = asked.filter((runId) => !skipped.has(runId));
     for (const runId of ids) await this.lock(runId);
     const locked: string[] = [];
     let staged: (() => void)[] = [];
     try {
       const session: LockedSession = {
-        runs: this.storedRuns(refs),
+        runs: this.storedRuns(refs.filter((ref) => !skipped.has(ref.runId))),
+        skipped,
         keyHolders: options?.keysFirst === true ? this.keyHolders(refs) : new Map<string, KeyHolder>(),
         takeKeys: async (runs) => {
           await this.statement('takeKeys');

@@ -262,6 +262,24 @@ function describeLocks(at: () => Tested): void {
     expect(await t.write(t.report(locked))).toEqual([locked.runId]);
   });
 
+  it('skips what is locked where several runs are locked first, and says so (R7)', async () => {
+    const t = at();
+    const [held, free] = [await t.start(), await t.start()];
+    const absent = { namespace: 'default', runId: t.made.newId() };
+    await t.store.withLockedRuns([held], async () => {
+      const seen = await t.store.withLockedRuns(
+        [held, free, absent],
+        (session) => Promise.resolve([[...session.runs.keys()], [...session.skipped]]),
+        { skipLocked: true },
+      );
+      expect(seen).toEqual([[free.runId], [held.runId]]);
+    });
+    const both = await t.store.withLockedRuns([held, free], (session) => Promise.resolve(session.runs.size), {
+      skipLocked: true,
+    });
+    expect(both).toBe(2);
+  });
+
   it('commits what was written under locks when the work resolves, and nothing when it rejects', async () => {
     const t = at();
     const run = await t.start();

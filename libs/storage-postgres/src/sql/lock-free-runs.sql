@@ -1,0 +1,11 @@
+-- The runs of the array, which is sorted by id, that nobody else holds (R7): the others are skipped, never waited for.
+SELECT r.run_id
+FROM (
+  SELECT unnest(:runs.runId::uuid[]) AS run_id, unnest(:runs.namespace::text[]) AS namespace
+) asked
+CROSS JOIN LATERAL (
+  SELECT r.run_id
+  FROM baton.workflow_runs r
+  WHERE r.run_id = asked.run_id AND r.namespace = asked.namespace
+  FOR NO KEY UPDATE SKIP LOCKED
+) r
