@@ -1,5 +1,5 @@
 import { decide } from '@baton/core';
-import type { EngineOptions, StartRun, Store } from '@baton/engine';
+import type { EngineOptions, LockedSession, StartRun, Store } from '@baton/engine';
 import { chain, diamond, single } from '@baton/engine/testing';
 import { eventually, startFaultProxy, type ArmedFault, type FaultOptions, type FaultProxy } from '@baton/testkit';
 import { completedReport, engineOn, openTasks, publish, type EngineOnPostgres } from './testing/engine-on-postgres.js';
@@ -108,6 +108,8 @@ describe('R6, B116: a connection that is lost around its COMMIT', () => {
 /** Gates: each statement of the store first passes what the test has put in its way. */
 class Gates {
   readonly before = new Map<keyof Store, () => Promise<void>>();
+  /** Between the locks of a transaction and its write. */
+  beforeWrite: (() => Promise<void>) | undefined;
 
   readonly around = (store: Store): Store =>
     new Proxy(store, {
@@ -117,10 +119,20 @@ class Gates {
           const gate = this.before.get(name);
           this.before.delete(name);
           await gate?.();
-          return member.apply(target, args);
+          if (name !== 'withLockedRuns') return member.apply(target, args);
+          const [refs, work, options] = args as Parameters<Store['withLockedRuns']>;
+          return target.withLockedRuns(refs, (session) => work(this.gated(session)), options);
         };
       },
     });
+
+  private gated(session: LockedSession): LockedSession {
+    const write: LockedSession['write'] = async (batch) => {
+      await this.beforeWrite?.();
+      return session.write(batch);
+    };
+    return { ...session, write };
+  }
 }
 
 describe('R6: a commit that its client does not live to see', () => {
@@ -161,6 +173,25 @@ describe('R6: a commit that its client does not live to see', () => {
       await holder.query('SELECT pg_advisory_unlock(4711)');
     };
   }
+
+  it.each([
+    ['cut', () => Promise.resolve(proxy.cut())],
+    ['ended by the server', () => fixture.query(END_TRANSACTIONS)],
+  ])(
+    'R5, B116: repeats a transaction whose connection is %s before its COMMIT, unheard by its caller',
+    async (_how, lose) => {
+      const { runId } = await start();
+      let losses = 0;
+      gates.beforeWrite = async () => {
+        losses += 1;
+        gates.beforeWrite = losses < 3 ? gates.beforeWrite : undefined;
+        await lose();
+      };
+      const answer = await under.engine.cancel({ namespace: NAMESPACE, runId, requestId: 'stop', reason: 'asked' });
+      expect([losses, answer]).toMatchObject([3, { status: 'CANCELLED', duplicate: false }]);
+      expect(await effects('run.cancelled', runId)).toBe(1);
+    },
+  );
 
   it('R6: waits for the old backend while that is committing, and then answers from the decision', async () => {
     const { runId } = await start();
@@ -246,6 +277,10 @@ async function proxyOf(fixture: StoreFixture): Promise<FaultProxy> {
   const { hostname, port } = new URL(fixture.url);
   return startFaultProxy({ target: { host: hostname, port: Number(port) } });
 }
+
+const END_TRANSACTIONS = `
+  SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE datname = current_database() AND application_name = 'baton' AND state = 'idle in transaction'`;
 
 /** A COMMIT that takes as long as a test wants: at its very end it waits for a lock. */
 const SLOW_COMMIT = `
