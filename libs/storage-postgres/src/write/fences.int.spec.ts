@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { single } from '@baton/engine/testing';
 import { FenceMissError, type RunWrite, type TimerWrite } from '@baton/engine';
+import { completedReport, engineOn, openTasks, publish } from '../testing/engine-on-postgres.js';
 import { waitingFor } from '../testing/locks.js';
 import { rowsOf } from '../testing/rows-of.js';
 import { MAJORS, storeFixture, type StoreFixture } from '../testing/store-fixture.js';
@@ -228,5 +230,33 @@ describe.each(MAJORS)('the fences of a batch on PostgreSQL %i', (major) => {
     const [one, two] = await startRuns(fixture.store, 2);
     const error = await failureOf([runWrite(one!.runId, 1, { tasks: [completedTask(two!.task)] })]);
     expect((error as FenceMissError).runIds).toEqual([one!.runId]);
+  });
+});
+
+describe('an engine whose batch of 64 meets a row that is not as it knows it', () => {
+  it('R1: drops that run by name, commits the other 63, and leaves no trace of it', async () => {
+    const fixture = await storeFixture(18);
+    await publish(fixture, single);
+    const failures: string[] = [];
+    const { engine, close } = engineOn(fixture.url, { hooks: { onStoreError: ({ kind }) => failures.push(kind) } });
+    try {
+      const command = { namespace: NAMESPACE, definitionId: 'single', input: '1' };
+      const started = await Promise.all(Array.from({ length: 64 }, () => engine.start(command)));
+      const open = await openTasks(fixture);
+      const victim = started[20]!.runId;
+      // Without the version: the state that the engine has cached is still the one that it writes on.
+      await fixture.query('UPDATE baton.task_instances SET attempt = 5 WHERE run_id = $1', [victim]);
+      const before = await rowsOf(fixture, [victim]);
+      const answers = await Promise.all(
+        started.map(({ runId }) => engine.report(completedReport(runId, open.get(runId)![0]!))),
+      );
+      // Read anew, alone: the report is of an older attempt by now.
+      expect(answers).toEqual(started.map(({ runId }) => (runId === victim ? 'STALE' : 'APPLIED')));
+      expect(failures).toEqual(['fence-miss']);
+      expect(await rowsOf(fixture, [victim])).toEqual(before);
+    } finally {
+      await close();
+      await fixture.close();
+    }
   });
 });
