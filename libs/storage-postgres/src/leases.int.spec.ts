@@ -86,7 +86,7 @@ describe.each(MAJORS)('leases on PostgreSQL %i', (major) => {
     expect(await rowOf(run)).toMatchObject({ wakes_with_lease: false, wakes_with_close: true });
   });
 
-  it('answers the current attempt to a worker that names none', async () => {
+  it('answers the current attempt to a worker that names none (R10)', async () => {
     const run = await oneRun();
     const { attempt: _attempt, ...call } = acquireCall(run);
     expect((await fixture.store.acquire([call]))[0]).toMatchObject({ status: 'GRANTED', attempt: 1 });
@@ -113,7 +113,7 @@ describe.each(MAJORS)('leases on PostgreSQL %i', (major) => {
     expect(await acquire(run)).toEqual({ status: 'HELD' });
   });
 
-  it('answers STALE for an older attempt, a closed one, one in backoff, and an ended run', async () => {
+  it('answers STALE for an older attempt, a closed one, one in backoff, and an ended run (R10)', async () => {
     const [closed, older, backoff, ended] = await startRuns(fixture.store, 4);
     const wake = { kind: 'dispatch', deadlines: DEADLINES, lease: null } as const;
     await fixture.store.write({
@@ -134,14 +134,14 @@ describe.each(MAJORS)('leases on PostgreSQL %i', (major) => {
     expect(await acquire(older!, { attempt: 2 })).toMatchObject({ status: 'GRANTED', attempt: 2 });
   });
 
-  it('answers NOT_YET for a row that is missing, of another namespace, or not so far', async () => {
+  it('answers NOT_YET for a row that is missing, of another namespace, or not so far (R10)', async () => {
     const run = await oneRun();
     expect(await acquire({ runId: newRunId(), task: run.task })).toEqual({ status: 'NOT_YET' });
     expect(await acquire(run, { namespace: 'stranger' })).toEqual({ status: 'NOT_YET' });
     expect(await acquire(run, { attempt: 2 })).toEqual({ status: 'NOT_YET' });
   });
 
-  it('answers RETRY for a row that somebody has locked, and grants the others of the batch', async () => {
+  it('answers RETRY for a row that somebody has locked, and grants the others of the batch (R10)', async () => {
     const [locked, free] = await startRuns(fixture.store, 2);
     const holder = await fixture.connect();
     await holder.query('BEGIN');

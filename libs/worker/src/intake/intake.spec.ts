@@ -103,7 +103,7 @@ describe('the intake of messages', () => {
     expect(bench.done).toEqual([0n, 1n]);
   });
 
-  it.each(['HELD', 'STALE'] as const)('is done with a message that is %s', async (status) => {
+  it.each(['HELD', 'STALE'] as const)('is done with a message that is %s (R10)', async (status) => {
     const bench = new Bench();
     bench.answer = () => status;
     await bench.take(3);
@@ -112,7 +112,7 @@ describe('the intake of messages', () => {
     expect(bench.intake.busy).toBe(0);
   });
 
-  it('asks again for a message that is ahead of its own commit, as the same call, and lets others pass', async () => {
+  it('asks again for a message that is ahead of its own commit, as the same call, and lets others pass (R10)', async () => {
     const bench = new Bench({ concurrency: 1 });
     let asked = 0;
     bench.answer = (request) => (request.attempt === 1 && (asked += 1) < 4 ? 'NOT_YET' : 'STALE');
@@ -124,7 +124,7 @@ describe('the intake of messages', () => {
     expect(new Set(calls).size).toBe(1);
   });
 
-  it('gives a message up that is NOT_YET for longer than its patience', async () => {
+  it('gives a message up that is NOT_YET for longer than its patience (R10)', async () => {
     const bench = new Bench({ patienceMs: 50 });
     bench.answer = () => 'NOT_YET';
     await bench.take(1);
@@ -140,7 +140,7 @@ describe('the intake of messages', () => {
     await until(() => bench.running.length === 1, 'it runs');
   });
 
-  it('keeps a message whose coordinator says RETRY (B106)', async () => {
+  it('keeps a message whose coordinator says RETRY (R10, B106)', async () => {
     const bench = new Bench();
     let asked = 0;
     bench.answer = () => ((asked += 1) < 3 ? 'RETRY' : 'GRANTED');
@@ -162,7 +162,7 @@ describe('the intake of messages', () => {
     await until(() => isTaken, 'the next batch may come');
   });
 
-  it('buries what no worker can read, and goes on (B106)', async () => {
+  it('buries what no worker can read, and goes on (R10, B106)', async () => {
     const bench = new Bench();
     await bench.take(3, (index) => (index === 1 ? taskMessage() : Buffer.from('not json')));
     await until(() => bench.running.length === 1, 'the good one runs');

@@ -51,7 +51,7 @@ describe('the session with a coordinator', () => {
     expect(fake.heard).toHaveLength(9);
   });
 
-  it('sends calls in flight on a broken stream again: the same acquire, the same report, but no old heartbeat', async () => {
+  it('sends calls in flight on a broken stream again: the same acquire, the same report, but no old heartbeat (R10, R14)', async () => {
     const first = await coordinator();
     const second = await coordinator();
     first.answer = () => 'nothing';
@@ -105,7 +105,7 @@ describe('the session with a coordinator', () => {
     expect(other.heard).toHaveLength(1);
   });
 
-  it('repeats a report until it is acknowledged; acquires and heartbeats hear "not now"', async () => {
+  it('repeats a report until it is acknowledged; acquires and heartbeats hear "not now" (R10, R14)', async () => {
     const fake = await coordinator();
     let refusals = 0;
     fake.answer = (call) => {
