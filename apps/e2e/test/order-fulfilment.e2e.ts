@@ -1,3 +1,4 @@
+import { examine } from '@baton/doctor';
 import { Platform } from '@baton/testkit';
 import { demoRuns, readTopic, Rest, type PublishedEvent } from '../src/index.js';
 
@@ -120,6 +121,15 @@ describe('order fulfilment on a platform of real parts', () => {
     expect(await rest.outcome(started.body.runId)).toBe('SUCCEEDED');
     const { text } = await rest.get(`/v1/runs/${started.body.runId}/result`);
     expect(text).toContain(`"output":{"given":${input},"signal":9007199254740993}`);
+  });
+
+  it('leaves nothing that the doctor finds: rows, keys, the relay, and every message in Kafka', async () => {
+    const { postgres, kafka } = platform;
+    const report = await examine({ databaseUrl: postgres.url, brokers: kafka.brokers, full: true });
+    expect(report).toMatchObject({ findings: [], unable: [], ok: true });
+    expect(report.examined.messages).toBe(report.examined.outboxRows);
+    const relay = report.checks.find(({ name }) => name === 'relay');
+    expect(relay?.looked).toContain('streaming; all that was committed is confirmed');
   });
 
   it('stops cleanly on SIGTERM: every service exits 0 within its grace period (B122)', async () => {

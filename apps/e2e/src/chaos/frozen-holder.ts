@@ -25,49 +25,73 @@ export interface FrozenHolder {
  */
 export async function freezeLockHolder(platform: Platform, rest: Rest, orderId: string): Promise<FrozenHolder> {
   const [accepted] = orderKinds();
-  const runId = await rest.startOrder({ ...accepted?.input, orderId }, orderId, 60_000);
+  const runId = await rest.startOrder({ ...accepted?.input, orderId }, orderId, 120_000);
+  for (let tried = 1; ; tried += 1) {
+    const frozen = await freezeWaiting(platform, rest, runId);
+    try {
+      return { ...frozen, ...(await untilItHolds(platform, frozen.backendPid)), runId, orderId };
+    } catch (error) {
+      // Its time to wait was over before the lock was let go.
+      frozen.service.thaw();
+      if (tried === TRIES) throw error;
+    }
+  }
+}
+
+const TRIES = 5;
+
+async function freezeWaiting(
+  platform: Platform,
+  rest: Rest,
+  runId: string,
+): Promise<{ service: ServiceProcess; backendPid: number }> {
   const blocker = new Client({ connectionString: platform.postgres.url });
   blocker.on('error', () => undefined);
   await blocker.connect();
   try {
     await blocker.query('BEGIN');
     await blocker.query('SELECT FROM baton.workflow_runs WHERE run_id = $1 FOR UPDATE', [runId]);
-    const ask = (): void => {
+    const waiting = await untilSomebodyWaits(platform, () => {
       rest.post(`/v1/runs/${runId}/retry`, { requestId: randomUUID() }).catch(() => undefined);
-    };
-    const { service, backendPid } = await untilSomebodyWaits(platform, blocker, ask);
-    service.freeze();
+    });
+    waiting.service.freeze();
     await blocker.query('ROLLBACK');
-    const { state, locks } = await untilItHolds(platform, backendPid);
-    return { service, backendPid, runId, orderId, state, locks };
+    return waiting;
   } finally {
     await blocker.end();
   }
 }
 
-/** The wait is bounded by lock_timeout, so it is asked again until a coordinator is found in it. */
+/**
+ * The wait is bounded by lock_timeout, so it is asked again until a coordinator is found in it. On a connection of its
+ * own: within a transaction pg_stat_activity says the same again and again.
+ */
 async function untilSomebodyWaits(
   platform: Platform,
-  client: Client,
   ask: () => void,
 ): Promise<{ service: ServiceProcess; backendPid: number }> {
   let askedAt = -Infinity;
-  return eventually(
-    async () => {
-      if (performance.now() - askedAt > 6_000) {
-        ask();
-        askedAt = performance.now();
-      }
-      const { rows } = await client.query<{ pid: number; port: number }>(WAITING);
-      for (const { pid, port } of rows) {
-        const service = platform.named('coordinator').find((one) => one.running && portsOf(one.pid).has(port));
-        if (service !== undefined) return { service, backendPid: pid };
-      }
-      return undefined;
-    },
-    { timeoutMs: 60_000, intervalMs: 5, what: 'a coordinator waits for the lock of a run' },
+  return platform.sql((client) =>
+    eventually(
+      async () => {
+        if (performance.now() - askedAt > ASKED_EVERY_MS) {
+          ask();
+          askedAt = performance.now();
+        }
+        const { rows } = await client.query<{ pid: number; port: number }>(WAITING);
+        for (const { pid, port } of rows) {
+          const service = platform.named('coordinator').find((one) => one.running && portsOf(one.pid).has(port));
+          if (service !== undefined) return { service, backendPid: pid };
+        }
+        return undefined;
+      },
+      { timeoutMs: 120_000, intervalMs: 5, what: 'a coordinator waits for the lock of a run' },
+    ),
   );
 }
+
+/** Longer than lock_timeout (5 s): the one before has ended. */
+const ASKED_EVERY_MS = 6_000;
 
 const WAITING = `
   SELECT pid, client_port AS port FROM pg_stat_activity
