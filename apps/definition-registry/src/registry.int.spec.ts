@@ -63,11 +63,18 @@ describe('the definition registry', () => {
     JSON.stringify({ id, version, nodes: [{ id: 'a', type: 'task', queue }] });
 
   it('is ready on the current schema', async () => {
-    const response = await fetch(`http://127.0.0.1:${service.adminPort}/readyz`);
-    expect(await response.json()).toMatchObject({
-      status: 'ready',
-      checks: [{ ok: true }, { name: 'database', ok: true }],
-    });
+    // A machine under load may need longer for its first connection than a probe waits.
+    await eventually(
+      async () => {
+        const response = await fetch(`http://127.0.0.1:${service.adminPort}/readyz`);
+        expect(await response.json()).toMatchObject({
+          status: 'ready',
+          checks: [{ ok: true }, { name: 'database', ok: true }],
+        });
+        return true;
+      },
+      { what: 'readiness' },
+    );
   });
 
   it('publishes, deploys and gives back the text byte for byte', async () => {
@@ -134,6 +141,21 @@ describe('the definition registry', () => {
     const bad = JSON.stringify({ ...JSON.parse(spec('schema', 1)), input });
     const error = await refusal(publish(bad));
     expect(error.details).toEqual([expect.objectContaining({ pointer: '/input', code: 'INPUT_SCHEMA_INVALID' })]);
+  });
+
+  it('B90: publishes text that only looks like an expression, and warns of it; what is not closed is refused', async () => {
+    const withInput = (version: number, input: string) => {
+      const nodes = [{ id: 'a', type: 'task', queue: 'q', input: { case: input } }];
+      return JSON.stringify({ id: 'text', version, nodes });
+    };
+    const { created, issues } = await publish(withInput(1, '{input.finalCase}'));
+    expect(created).toBe(true);
+    expect(issues.map(({ code, pointer }) => `${code} ${pointer}`)).toEqual([
+      'LOOKS_LIKE_EXPRESSION /nodes/0/input/case',
+    ]);
+    expect((await refusal(publish(withInput(2, '${input.finalCase')))).details).toEqual([
+      expect.objectContaining({ code: 'UNCLOSED_EXPRESSION', pointer: '/nodes/0/input/case' }),
+    ]);
   });
 
   it('B126: never asks another server for a schema that a definition names, at publish or check', async () => {

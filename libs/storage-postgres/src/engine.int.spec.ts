@@ -83,6 +83,20 @@ describe('engines on one PostgreSQL', () => {
     await expect(one.start({ ...command, input: '{"a":2}' })).rejects.toMatchObject({ code: 'IDEMPOTENCY_MISMATCH' });
   });
 
+  it('B78: takes a start again for the same one after another version was deployed, and refuses it for another version', async () => {
+    const command = { namespace: NAMESPACE, definitionId: 'single', input: '{"a":1,"b":2}', idempotencyKey: 'K' };
+    const first = await one.start(command);
+    await publish(fixture, JSON.stringify({ ...(JSON.parse(single) as object), version: 2 }));
+    expect(await two.start({ ...command, input: '{ "b": 2, "a": 1 }' })).toMatchObject({
+      runId: first.runId,
+      created: false,
+    });
+    await expect(two.start({ ...command, definitionVersion: 2 })).rejects.toMatchObject({
+      code: 'IDEMPOTENCY_MISMATCH',
+    });
+    expect((await one.getRun(NAMESPACE, first.runId, false)).run).toMatchObject({ definitionVersion: 1 });
+  });
+
   it('keeps a business key for one open run, through races, ends and retries (R24)', async () => {
     const command = { namespace: NAMESPACE, definitionId: 'single', input: null, businessKey: 'order-1' };
     const settled = await Promise.all(

@@ -102,7 +102,7 @@ describe('a worker on a real broker', () => {
     expect(buried).toHaveLength(5);
   });
 
-  it('keeps its messages while no coordinator is there, and stops in time', async () => {
+  it('keeps its messages while no coordinator is there, and stops in time (B106)', async () => {
     const namespace = `w${randomUUID().slice(0, 8)}`;
     const fields = {
       ...{

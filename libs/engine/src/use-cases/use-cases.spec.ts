@@ -37,7 +37,7 @@ describe('starting a run', () => {
     });
   });
 
-  it('answers parallel starts with one key and two bodies: one wins, the other is refused', async () => {
+  it('answers parallel starts with one key and two bodies: one wins, the other is refused (B78)', async () => {
     const { engine } = memoryEngine();
     const [one, two] = await Promise.allSettled([
       engine.start({ ...start, idempotencyKey: 'k' }),
