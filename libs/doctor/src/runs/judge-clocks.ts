@@ -13,7 +13,7 @@ export function judgeClocks(view: RunView, verdict: Verdict, overdueMs: number):
     judgeWakeUp(row, verdict, { overdueMs, terminal: isTerminal(view.state.status) });
   }
   for (const timer of view.timers) {
-    if (timer.failures >= MANY_FAILURES) {
+    if (timer.failures >= MANY_FAILURES && view.stuckReason === null) {
       verdict.add('R8', 'TIMER_KEEPS_FAILING', `${timer.kind} failed ${timer.failures} times`, {
         nodeId: timer.node_id,
       });
