@@ -73,8 +73,11 @@ function onCompensationTimeout(t: Transition, timer: TimerRow): Outcome {
 
 const TOO_LATE: Failure = { code: 'COMPENSATION_TIMEOUT', message: 'compensationTimeout passed' };
 
+/** By id: a state that was read has its rows in another order than one that grew, and must decide the same (I3). */
 function openTasks(t: Transition, kind: TaskKind): TaskState[] {
-  return [...t.state.tasks.values()].filter((task) => task.kind === kind && !isSettled(task));
+  return [...t.state.tasks.values()]
+    .filter((task) => task.kind === kind && !isSettled(task))
+    .sort((a, b) => (a.taskId < b.taskId ? -1 : 1));
 }
 
 function closedByTime({ taskId, nodeId, attempt, failures, losses, reportHash }: TaskState) {
