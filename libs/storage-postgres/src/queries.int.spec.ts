@@ -170,6 +170,7 @@ describe.each(MAJORS)('what people ask of the store on PostgreSQL %i', (major) =
   it('puts off a wake-up that could not be handled, longer each time, at most five minutes (R21)', async () => {
     const [run] = await startRuns(fixture.store, 1);
     await fixture.moveClock('301 seconds');
+    await fixture.stopClock();
     const push = async () => {
       const failures = await fixture.store.pushWake(NAMESPACE, run!.runId, run!.task.taskId);
       const [row] = await fixture.query<{ pause: number }>(

@@ -66,8 +66,11 @@ describe('signals', () => {
 
   it('R32: an ended run takes no new signal', () => {
     const run = new FakeRun(definition([task('t')])).start();
+    run.signal('paid', '{}', 'before');
     run.complete('t');
     expect(run.signal('paid')).toMatchObject({ kind: 'refused', refusal: { code: 'RUN_TERMINAL' } });
+    // What it holds it knows: the sender may have missed the first answer.
+    expect(run.signal('paid', '{}', 'before')).toMatchObject({ kind: 'ignored', duplicate: true });
   });
 
   it('R32: a run holds so many signals and no more', () => {

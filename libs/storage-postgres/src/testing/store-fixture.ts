@@ -14,6 +14,8 @@ export interface StoreFixture {
   /** Another session that may hold locks. */
   connect(): Promise<Client>;
   moveClock(interval: string): Promise<void>;
+  /** The clock stands still, so that no pause of the machine is between two instants; `moveClock` lets it go on. */
+  stopClock(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -35,6 +37,13 @@ export async function storeFixture(major: (typeof MAJORS)[number] = 18): Promise
     url: database.url,
     connect,
     moveClock: (interval) => moveClock(database.url, interval),
+    async stopClock() {
+      const { rows } = await observer.query<{ now: string }>('SELECT baton.now()::text AS now');
+      await observer.query(
+        `CREATE OR REPLACE FUNCTION baton.now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE
+         AS $$ SELECT timestamptz '${rows[0]?.now ?? ''}' $$`,
+      );
+    },
     query: async (sql, values) => (await observer.query(sql, values)).rows,
     async close() {
       await store.close();
