@@ -23,11 +23,12 @@ describe('order runs while processes stand still and go on', () => {
       timerServices: 2,
       workers: 3,
       ledger: 'own-server',
+      readyWithinMs: 600_000,
       workerEnv: { BATON_STEP_MS: '150' },
     });
     rest = new Rest(platform.gatewayUrl);
     await rest.publishExample();
-  }, 300_000);
+  }, 900_000);
 
   afterAll(async () => {
     await platform?.stop();

@@ -20,11 +20,12 @@ describe('order runs while PostgreSQL and Kafka end and come back', () => {
       workers: 3,
       // The workers' own database stays: what fails here is Baton's.
       ledger: 'own-server',
+      readyWithinMs: 600_000,
       workerEnv: { BATON_STEP_MS: '200' },
     });
     rest = new Rest(platform.gatewayUrl);
     await rest.publishExample();
-  }, 300_000);
+  }, 900_000);
 
   afterAll(async () => {
     await platform?.stop();

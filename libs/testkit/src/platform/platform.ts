@@ -21,6 +21,8 @@ export interface PlatformOptions {
   /** Heap of the broker's JVM, e.g. '1g'; default: small. */
   readonly kafkaHeap?: string;
   readonly logLevel?: string;
+  /** How long the services may take to be ready. Default 150 s. */
+  readonly readyWithinMs?: number;
   /** More environment for the worker fleet, e.g. its concurrency. */
   readonly workerEnv?: Readonly<Record<string, string>>;
 }
@@ -55,7 +57,7 @@ export class Platform {
     const platform = new Platform(dir, servers, services, ports);
     try {
       for (const service of services.values()) service.start();
-      await Promise.all([...services.values()].map((service) => service.ready(150_000)));
+      await Promise.all([...services.values()].map((service) => service.ready(options.readyWithinMs ?? 150_000)));
     } catch (error) {
       await platform.stop().catch(() => undefined);
       throw error;
