@@ -20,7 +20,7 @@ export interface SessionClientOptions {
   readonly apiKey?: string;
   readonly credentials?: ChannelCredentials;
   readonly logger: WorkerLogger;
-  /** A stream that leaves a call unanswered for so long is given up. */
+  /** A stream that leaves a call unanswered for so long is given up. Default 10 s. */
   readonly answerTimeoutMs?: number;
 }
 
@@ -49,6 +49,8 @@ const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
 const MAX_MESSAGE_CALLS = 1_000;
 const CALL_OVERHEAD_BYTES = 200;
 const WATCH_INTERVAL_MS = 1_000;
+/** A coordinator that stands still must not hold up its workers for longer than a short lease. */
+const ANSWER_TIMEOUT_MS = 10_000;
 
 const CHANNEL_OPTIONS = {
   // A name with several addresses: each new stream goes to the next of them.
@@ -288,7 +290,7 @@ export class SessionClient {
   }
 
   private giveUpSilentLinks(): void {
-    const limit = performance.now() - (this.options.answerTimeoutMs ?? 30_000);
+    const limit = performance.now() - (this.options.answerTimeoutMs ?? ANSWER_TIMEOUT_MS);
     for (const [link, open] of [...this.inFlight]) {
       const oldest = open.values().next().value;
       if (oldest !== undefined && oldest.sentAt < limit) link.fail(new Error('the coordinator does not answer'));
