@@ -190,7 +190,7 @@ const plants: readonly Plant[] = [
   ['R8', 'TIMER_KEEPS_FAILING', 'fresh', `UPDATE baton.timers SET failures = 20 WHERE run_id = '$run'`],
 ];
 
-describe('a planted violation is found, it alone, and where it is', () => {
+describe('a planted violation is found, it alone, and where it is (B46)', () => {
   let healthy: Healthy;
   let copy: Copy;
 
