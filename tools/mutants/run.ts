@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,16 +26,27 @@ interface Results {
 }
 
 const root = join(import.meta.dirname, '../..');
+/** Most of a trial is a start of Jest and of a server, which one core does not fill. */
+const AT_ONCE = 2;
+const TRIAL_LIMIT_MS = 600_000;
 
 async function main(args: string[]): Promise<number> {
   const file = args.includes('--results') ? args[args.indexOf('--results') + 1] : undefined;
   const names = args.filter((arg) => !arg.startsWith('--') && arg !== file);
   const chosen = choose(args.includes('--tenth'), names);
-  const copy = new WorkingCopy(root);
+  const copies = Array.from({ length: Math.min(AT_ONCE, chosen.length) }, (_, index) => new WorkingCopy(root, index));
   // An interrupted run leaves no copy behind.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
-  process.once('exit', () => copy.dispose());
-  const tried = chosen.map((mutant) => report(tryOut(copy, mutant)));
+  process.once('exit', () => copies.forEach((copy) => copy.dispose()));
+  const waiting = [...chosen];
+  const tried: Tried[] = [];
+  const work = async (copy: WorkingCopy): Promise<void> => {
+    for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
+      tried.push(report(await tryOut(copy, mutant)));
+    }
+  };
+  await Promise.all(copies.map(work));
+  tried.sort((a, b) => (a.name < b.name ? -1 : 1));
   const survivors = tried.filter((mutant) => mutant.verdict !== 'caught');
   if (file !== undefined) writeFileSync(file, JSON.stringify(counts(tried.length, survivors.length)));
   if (args.includes('--keep')) keep(tried);
@@ -50,18 +61,18 @@ function choose(onlyTenth: boolean, names: string[]): Mutant[] {
   return all.filter((mutant) => names.some((name) => mutant.name.startsWith(name)));
 }
 
-function tryOut(copy: WorkingCopy, mutant: Mutant): Tried {
+async function tryOut(copy: WorkingCopy, mutant: Mutant): Promise<Tried> {
   const startedAt = Date.now();
   const done = (verdict: Verdict, by: string[]): Tried => {
     return { ...mutant, verdict, by, seconds: Math.round((Date.now() - startedAt) / 1000) };
   };
   try {
     copy.plant(mutant);
-    const tests = namingTests(root, copy.files, mutant.rule);
-    const outcomes = [runJest(copy, 'jest.config.cjs', tests.unit, mutant.rule)];
+    const tests = namingTests(copy.folder, copy.files, mutant.rule);
+    const outcomes = [await runJest(copy, 'jest.config.cjs', tests.unit, mutant.rule)];
     // The slow ones only if the fast ones are green.
     if (judge(mutant.rule, outcomes).verdict !== 'caught') {
-      outcomes.push(runJest(copy, 'jest.int.config.cjs', tests.integration, mutant.rule));
+      outcomes.push(await runJest(copy, 'jest.int.config.cjs', tests.integration, mutant.rule));
     }
     const { verdict, by } = judge(mutant.rule, outcomes);
     return done(verdict, by);
@@ -73,7 +84,7 @@ function tryOut(copy: WorkingCopy, mutant: Mutant): Tried {
   }
 }
 
-function runJest(copy: WorkingCopy, config: string, files: string[], rule: string): Outcome {
+async function runJest(copy: WorkingCopy, config: string, files: string[], rule: string): Promise<Outcome> {
   if (files.length === 0) return { assertions: [], brokenFiles: 0 };
   const folder = mkdtempSync(join(tmpdir(), 'baton-mutant-'));
   const results = join(folder, 'results.json');
@@ -86,14 +97,22 @@ function runJest(copy: WorkingCopy, config: string, files: string[], rule: strin
   command.push('--json', '--outputFile', results, '--runTestsByPath', ...files);
   const { NODE_OPTIONS: _dropped, ...environment } = process.env;
   try {
-    const child = spawnSync(process.execPath, command, { cwd: copy.folder, env: environment, timeout: 600_000 });
-    if (!existsSync(results)) throw new Error(`Jest crashed: ${child.stderr.toString()}`);
+    const output = await ended(command, { cwd: copy.folder, env: environment, timeout: TRIAL_LIMIT_MS });
+    if (!existsSync(results)) throw new Error(`Jest crashed: ${output}`);
     const read = JSON.parse(readFileSync(results, 'utf8')) as Results;
     const assertions = read.testResults.flatMap((result) => result.assertionResults);
     return { assertions, brokenFiles: read.numRuntimeErrorTestSuites };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** What it said, whatever its exit code: failed tests are what a trial is for. */
+function ended(command: string[], options: object): Promise<string> {
+  const all = { ...options, maxBuffer: 64 * 2 ** 20 };
+  return new Promise((resolve) => {
+    execFile(process.execPath, command, all, (_error, _stdout, stderr) => resolve(String(stderr)));
+  });
 }
 
 function report(mutant: Tried): Tried {
