@@ -10,8 +10,8 @@ import type { LaneProducer } from './producer-port.js';
 
 const SESSION_MS = 6_000;
 
-/** What a worker reads its tasks with, behind a proxy; the test writes beside it. */
-describe('A consumer whose network fails', () => {
+/** What a worker reads its tasks with, and what the relay sends with, behind a proxy; the test acts beside it too. */
+describe('A client of Kafka whose network fails', () => {
   const folder = mkdtempSync(join(tmpdir(), 'baton-consumer-network-'));
   let kafka: KafkaBehindProxy;
   let producer: LaneProducer;
@@ -100,4 +100,40 @@ describe('A consumer whose network fails', () => {
     await write(5, 10);
     await allCame(10);
   }, 90_000);
+
+  describe('when it sends', () => {
+    let sender: LaneProducer;
+
+    beforeEach(async () => {
+      sender = createLaneProducer({ brokers: [kafka.brokers], clientId: 'network-spec', requestTimeoutMs: 2_000 });
+      await send('first');
+    });
+    afterEach(() => sender.close());
+
+    const send = (value: string) => sender.sendLane(topic, 0, [{ key: 'k', value, headers: {} }]);
+    /** Messages after the first five; those that a sender repeats come each time. */
+    const sent = (): readonly string[] => seen.filter((value) => Number.isNaN(Number(value)));
+
+    it.each([
+      ['before it arrived', () => kafka.proxy.cutBeforeCommit(), 1],
+      ['when it was stored and the answer on its way', () => kafka.proxy.cutAfterCommit(), 2],
+    ])('hears that a message may be lost that was cut off %s', async (_when, arm, times) => {
+      const fault = arm();
+      await expect(send('again')).rejects.toMatchObject({ kind: 'retry' });
+      await fault.done;
+      await eventually(() => send('again').catch(() => undefined), { what: 'the repetition' });
+      await send('last');
+      await eventually(() => sent().includes('last'), { what: 'the last message' });
+      expect(sent()).toEqual(['first', ...Array.from({ length: times }, () => 'again'), 'last']);
+    });
+
+    it('hears that a message may be lost that is held up, and it may still come', async () => {
+      const fault = kafka.proxy.holdCommit();
+      await expect(send('late')).rejects.toMatchObject({ kind: 'retry' });
+      await eventually(() => send('next').catch(() => undefined), { what: 'the next message' });
+      fault.deliver();
+      await eventually(() => sent().includes('late'), { what: 'the late message' });
+      expect(sent()).toEqual(['first', 'next', 'late']);
+    });
+  });
 });
