@@ -3,7 +3,7 @@ import type { Collector } from './collector.js';
 import type { Session } from './session.js';
 
 /** A row of relay.sql. */
-interface RelayRow {
+export interface RelayRow {
   readonly publication: boolean;
   readonly plugin: string | null;
   readonly ours: boolean | null;
@@ -61,7 +61,7 @@ async function readSettled(session: Session, slot: string): Promise<RelayRow> {
   }
 }
 
-function judgeSlot(row: RelayRow, slot: string, collector: Collector): void {
+export function judgeSlot(row: RelayRow, slot: string, collector: Collector): void {
   const add = (code: string, message: string): void => collector.add({ invariant: 'I7', code, message });
   if (row.plugin === null) add('SLOT_MISSING', `a relay has published from slot ${slot}, and the slot is gone`);
   else if (row.plugin !== 'pgoutput' || row.ours !== true) {
