@@ -10,9 +10,9 @@ export class WorkingCopy {
   readonly folder: string;
   private readonly root: string;
 
-  constructor(root: string) {
+  constructor(root: string, number: number) {
     this.root = root;
-    this.folder = join(root, '.baton/mutants', String(process.pid));
+    this.folder = join(root, '.baton/mutants', `${process.pid}-${number}`);
     this.files = list(root);
     this.dispose();
     mkdirSync(this.folder, { recursive: true });
