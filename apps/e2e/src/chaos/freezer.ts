@@ -46,9 +46,8 @@ export class Freezer {
   async coordinator(): Promise<Freeze> {
     const { platform, rest } = this.parts;
     this.orders += 1;
-    const frozenAt = performance.now();
     const holder = await freezeLockHolder(platform, rest, `F-${this.orders}`);
-    const { service, runId, orderId, state, locks } = holder;
+    const { service, frozenAt, runId, orderId, state, locks } = holder;
     assert.equal(await isLockable(platform, runId), false, 'the frozen coordinator holds no lock');
     const { seen: heldMs, ended } = await this.frozen(service, async () => {
       await within(() => isLockable(platform, runId), `${runId} can be locked`);

@@ -8,6 +8,8 @@ import { portsOf } from './ports-of.js';
 /** A coordinator that stands still in the middle of a transaction, and what it holds. */
 export interface FrozenHolder {
   readonly service: ServiceProcess;
+  /** By performance.now(). */
+  readonly frozenAt: number;
   /** Its session at the server. */
   readonly backendPid: number;
   /** The order run that it has locked; ends like any accepted order. */
@@ -44,7 +46,7 @@ async function freezeWaiting(
   platform: Platform,
   rest: Rest,
   runId: string,
-): Promise<{ service: ServiceProcess; backendPid: number }> {
+): Promise<Pick<FrozenHolder, 'service' | 'backendPid' | 'frozenAt'>> {
   const blocker = new Client({ connectionString: platform.postgres.url });
   blocker.on('error', () => undefined);
   await blocker.connect();
@@ -55,8 +57,9 @@ async function freezeWaiting(
       rest.post(`/v1/runs/${runId}/retry`, { requestId: randomUUID() }).catch(() => undefined);
     });
     waiting.service.freeze();
+    const frozenAt = performance.now();
     await blocker.query('ROLLBACK');
-    return waiting;
+    return { ...waiting, frozenAt };
   } finally {
     await blocker.end();
   }
