@@ -6,6 +6,7 @@ import {
   type EngineOptions,
   type RetryRun,
   type StartRun,
+  type Store,
 } from '@baton/engine';
 import { engineOptions } from '@baton/engine/testing';
 import { definitionText, anyDag, anyNextDag } from '@baton/core/testing';
@@ -107,6 +108,13 @@ export async function publishAll(database: HistoryDatabase, definitions: readonl
   }
 }
 
+export interface GroupOptions {
+  /** Calls at random of one history, at most. */
+  readonly longest: number;
+  /** Breaks the store beneath both engines: to see that it shows. */
+  readonly spoil?: (store: Store) => Store;
+}
+
 /** Plays some histories on two engines over one database, many calls at a time, and keeps what happened. */
 export class Group {
   private readonly book = new Book();
@@ -124,6 +132,7 @@ export class Group {
     private readonly database: HistoryDatabase,
     private readonly random: Random,
     private readonly definitions: readonly Published[],
+    private readonly options: GroupOptions,
   ) {}
 
   async play(count: number): Promise<Played> {
@@ -170,11 +179,12 @@ export class Group {
   }
 
   private openRecorded(lanes: number): OpenEngine {
+    const { spoil = (store) => store } = this.options;
     const recorder = new Recorder(lanes, this.book);
     const { decide } = recorder;
     const hooks = { onCommit: ({ events }: { readonly events: number }) => count(this.engineBatches, events) };
     const limits = { batchEvents: LARGEST_BATCH };
-    return openEngine(this.database.url, { decide, hooks, limits, lanes }, (store) => recorder.wrap(store));
+    return openEngine(this.database.url, { decide, hooks, limits, lanes }, (store) => recorder.wrap(spoil(store)));
   }
 
   private newHistory(index: number): History {
@@ -191,7 +201,10 @@ export class Group {
       ...(random.chance(0.25) ? { businessKey: 'order' } : {}),
       ...(random.chance(0.15) ? { startNodeId: random.pick(definition.nodes) ?? 'n0' } : {}),
     };
-    return new History(start, definition.nodes, random, { random: random.between(5, 30), closing: 40 });
+    return new History(start, definition.nodes, random, {
+      random: random.between(5, this.options.longest),
+      closing: 40,
+    });
   }
 
   /** One batch of calls at once, on both engines. Answers the histories that go on. */

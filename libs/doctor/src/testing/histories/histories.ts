@@ -1,5 +1,5 @@
 import { examine } from '../../examine.js';
-import { definitionsFor, Group, publishAll, type Played } from './group.js';
+import { definitionsFor, Group, publishAll, type GroupOptions, type Played } from './group.js';
 import { HistoryDatabase } from './history-database.js';
 import { checkAnswers, checkStates, compareWithTwin, HistoryError, linearise } from './judge.js';
 import { Random } from './random.js';
@@ -11,6 +11,9 @@ export interface HistoriesOptions {
   /** After so many the doctor looks, and the twin plays them again. */
   readonly groupOf?: number;
   readonly progress?: (figures: Figures) => void;
+  /** Calls at random of one history, at most. */
+  readonly longest?: number;
+  readonly spoil?: GroupOptions['spoil'];
 }
 
 export interface Figures {
@@ -39,14 +42,17 @@ export interface Figures {
 /** Random histories on two engines over one database; after each group the doctor, then the same one by one (R2). */
 export async function playHistories(options: HistoriesOptions): Promise<Figures> {
   const started = Date.now();
-  const { seed, histories, groupOf = 100 } = options;
+  const { seed, histories, groupOf = 100, longest = 40, spoil } = options;
   const figures = noFigures(seed);
   for (let group = 0; figures.histories < histories; group += 1) {
     const count = Math.min(groupOf, histories - figures.histories);
     try {
-      await playGroup(figures, new Random(seed + group), count);
+      await playGroup(figures, new Random(seed + group), count, {
+        longest,
+        ...(spoil === undefined ? {} : { spoil }),
+      });
     } catch (error) {
-      const again = `HISTORIES_SEED=${seed + group} HISTORIES=${count} plays this group again`;
+      const again = `HISTORIES_SEED=${seed + group} HISTORIES=${count} HISTORIES_LONGEST=${longest} plays this group again`;
       throw new HistoryError(`${again}\n${error instanceof Error ? error.message : String(error)}`, { cause: error });
     }
     figures.durationMs = Date.now() - started;
@@ -55,13 +61,13 @@ export async function playHistories(options: HistoriesOptions): Promise<Figures>
   return figures;
 }
 
-async function playGroup(figures: Figures, random: Random, count: number): Promise<void> {
+async function playGroup(figures: Figures, random: Random, count: number, options: GroupOptions): Promise<void> {
   const atMs = Math.floor(Date.now() / 1_000) * 1_000;
   const database = await HistoryDatabase.open(atMs, { logged: true });
   try {
     const definitions = definitionsFor(random, Math.max(4, Math.ceil(count / 4)));
     await publishAll(database, definitions);
-    const played = await new Group(database, random, definitions).play(count);
+    const played = await new Group(database, random, definitions, options).play(count);
     const operations = await linearise(played);
     checkAnswers(played);
     const runIds = [...played.starts.keys()];

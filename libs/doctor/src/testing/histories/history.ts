@@ -8,6 +8,8 @@ import type { RunView, TaskView } from './view.js';
 /** A report that is no JSON: the engine fails the attempt for good (R8). */
 export const UNREADABLE = '{"unreadable';
 
+const LATE_CALLS = 4;
+
 /** What happens to one run: some calls at random, then what it takes to end it. */
 export class History {
   runId: string | undefined;
@@ -16,6 +18,7 @@ export class History {
   private signals = 0;
   private count = 0;
   private calls = 0;
+  private lateCalls = 0;
   /** Tasks that this round has something for already: others come first. */
   private readonly taken = new Set<string>();
   private starting = 0;
@@ -29,8 +32,11 @@ export class History {
   ) {}
 
   isOver(view: RunView | undefined): boolean {
-    if (this.calls < this.budget.random) return false;
     const ended = view !== undefined && isTerminal(view.status as RunStatus);
+    // What nothing can reopen (B85) hears a few more calls.
+    const isFinal = view?.status === 'SUCCEEDED' || view?.status === 'COMPENSATED';
+    if (isFinal && this.lateCalls >= LATE_CALLS) return true;
+    if (this.calls < this.budget.random) return false;
     return ended || this.calls >= this.budget.random + this.budget.closing;
   }
 
@@ -43,6 +49,7 @@ export class History {
   next(view: RunView | undefined): Call | undefined {
     if (view === undefined) return this.first();
     this.calls += 1;
+    if (isTerminal(view.status as RunStatus)) this.lateCalls += 1;
     const call = this.calls > this.budget.random ? this.closing(view) : this.any(view);
     if (call?.kind === 'report') this.reports.push(call.report);
     if (call?.kind === 'cancel' || call?.kind === 'retry' || call?.kind === 'retry-compensation') {
