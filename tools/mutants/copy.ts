@@ -1,7 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Mutant } from './mutants.ts';
+
+/** Copies of runs that were killed. */
+export function sweepCopies(root: string): void {
+  const folder = join(root, '.baton/mutants');
+  for (const name of existsSync(folder) ? readdirSync(folder) : []) {
+    if (!existsSync(`/proc/${name.split('-')[0]}`)) rmSync(join(folder, name), { recursive: true, force: true });
+  }
+}
 
 /** A copy of the working tree in which mutants are planted: the tree itself never holds a broken file. */
 export class WorkingCopy {

@@ -2,7 +2,7 @@ import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { WorkingCopy } from './copy.ts';
+import { sweepCopies, WorkingCopy } from './copy.ts';
 import { readMutants, tenth, type Mutant } from './mutants.ts';
 import { namingTests } from './naming-tests.ts';
 import { judge, type Outcome, type Verdict } from './verdict.ts';
@@ -34,6 +34,7 @@ async function main(args: string[]): Promise<number> {
   const file = args.includes('--results') ? args[args.indexOf('--results') + 1] : undefined;
   const names = args.filter((arg) => !arg.startsWith('--') && arg !== file);
   const chosen = choose(args.includes('--tenth'), names);
+  sweepCopies(root);
   const copies = Array.from({ length: Math.min(AT_ONCE, chosen.length) }, (_, index) => new WorkingCopy(root, index));
   // An interrupted run leaves no copy behind.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
