@@ -28,13 +28,17 @@ describe('random histories on two engines over one PostgreSQL', () => {
       (write: RunWrite) => withLateRedispatch(write),
     ],
     ['the twin, when an output is lost', /only in batches/, (write: RunWrite) => withoutOutputs(write)],
-  ])('fails by %s', async (_judge, message, change) => {
-    const spoil = (store: Store): Store => ({
-      ...store,
-      write: (batch) => store.write({ ...batch, runs: batch.runs.map(change) }),
-    });
-    await expect(playHistories({ seed: 7, histories: 10, spoil })).rejects.toThrow(message);
-  });
+  ])(
+    'fails by %s',
+    async (_judge, message, change) => {
+      const spoil = (store: Store): Store => ({
+        ...store,
+        write: (batch) => store.write({ ...batch, runs: batch.runs.map(change) }),
+      });
+      await expect(playHistories({ seed: 7, histories: 10, spoil })).rejects.toThrow(message);
+    },
+    120_000,
+  );
 });
 
 function withoutLastMessage(write: RunWrite): RunWrite {
