@@ -7,7 +7,15 @@ import type { Mutant } from './mutants.ts';
 export function sweepCopies(root: string): void {
   const folder = join(root, '.baton/mutants');
   for (const name of existsSync(folder) ? readdirSync(folder) : []) {
-    if (!existsSync(`/proc/${name.split('-')[0]}`)) rmSync(join(folder, name), { recursive: true, force: true });
+    if (!isAlive(Number.parseInt(name, 10))) rmSync(join(folder, name), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
   }
 }
 
