@@ -83,6 +83,10 @@ describe('engines whose clocks are wrong', () => {
     const signal = { namespace: NAMESPACE, runId, name: 'go', payload: '1', signalId: 's', expiresInMs: 1 };
     await behind.signal(signal);
     await ahead.report(completedReport(runId, (await openTasks(fixture)).get(runId)![0]!));
+    // Its compensator keeps the lease of a step that is cut off.
+    const left = (await openTasks(fixture)).get(runId)!.find(({ nodeId }) => nodeId === 'left')!;
+    const lease = { owner: 'w', callId: 'c', ttlMs: 0, wantInput: false };
+    expect((await behind.acquire({ namespace: NAMESPACE, runId, ...left, ...lease })).status).toBe('GRANTED');
     await behind.cancel({ namespace: NAMESPACE, runId, requestId: 'stop', reason: 'asked' });
     const columns = await fixture.query<{ tab: string; col: string }>(
       `SELECT table_name AS tab, column_name AS col FROM information_schema.columns c
@@ -109,6 +113,9 @@ describe('engines whose clocks are wrong', () => {
         'task_instances.dispatched_at',
         'task_instances.settled_at',
         'task_instances.wake_at',
+        'task_instances.leased_at',
+        'task_instances.lease_expires_at',
+        'task_instances.cut_off_until',
         'run_journal.at',
         'signals.received_at',
         'signals.expires_at',
