@@ -25,8 +25,8 @@ const codesOf = (text: string, quoted: RegExp): Set<string> =>
 describe('codes of findings', () => {
   it('are in the documentation, all of them and no others', () => {
     const statuses = new Set(['TIMED_OUT', 'COMPENSATION_FAILED']);
-    const known = codesOf(sources(), /'([A-Z0-9_]+)'/g).difference(statuses);
+    const known = [...codesOf(sources(), /'([A-Z0-9_]+)'/g)].filter((word) => !statuses.has(word));
     const told = codesOf(read('docs/how-to/check-a-platform.md'), /`([A-Z0-9_]+)`/g);
-    expect([...told].sort()).toEqual([...known].sort());
+    expect([...told].sort()).toEqual(known.sort());
   });
 });

@@ -190,6 +190,8 @@ const plants: readonly Plant[] = [
   ['R8', 'TIMER_KEEPS_FAILING', 'fresh', `UPDATE baton.timers SET failures = 20 WHERE run_id = '$run'`],
 ];
 
+const named = plants.map((plant) => ({ name: `${plant[0]}: ${plant[1]} (${plant[2]})`, plant }));
+
 describe('a planted violation is found, it alone, and where it is (B46)', () => {
   let healthy: Healthy;
   let copy: Copy;
@@ -214,7 +216,7 @@ describe('a planted violation is found, it alone, and where it is (B46)', () => 
     expect(await found()).toEqual([]);
   });
 
-  it.each(plants)('%s: %s (%s)', async (invariant, code, story, ...statements) => {
+  it.each(named)('$name', async ({ plant: [invariant, code, story, ...statements] }) => {
     const runId = healthy.runs[story];
     for (const statement of statements) await copy.query(statement.replaceAll('$run', runId));
     expect(await found()).toEqual([{ invariant, code, runId }]);
