@@ -119,8 +119,12 @@ describe('locks', () => {
     async (_what, two) => {
       const keys = ['a', 'b', 'c'].map((name) => `${name}-${randomUUID()}`);
       const startsOf = (order: readonly number[]) =>
-        order.map((n) =>
-          startWrite(newRunId(), { idempotencyKey: keys[n]!, ...(two ? { businessKey: randomUUID() } : {}) }),
+        order.map((n, position) =>
+          // Ids in the order of arrival: the keys must be sorted by themselves.
+          startWrite(newRunId(Date.now() + position), {
+            idempotencyKey: keys[n]!,
+            ...(two ? { businessKey: randomUUID() } : {}),
+          }),
         );
       // Somebody is about to start with the middle one.
       await holder.query('BEGIN');
@@ -243,7 +247,7 @@ describe('locks', () => {
 
   it('R7: are let go of when the process stops in between: idle_in_transaction_session_timeout', async () => {
     const [run] = await startRuns(fixture.store, 1);
-    const store = createPostgresStore({ url: fixture.url, poolSize: 2, timeouts: { idleInTransactionMs: 200 } });
+    const store = createPostgresStore({ url: fixture.url, poolSize: 2, timeouts: { idleInTransactionMs: 2_000 } });
     try {
       let goOn: () => void = () => undefined;
       let frozen: Promise<unknown> = Promise.resolve();
