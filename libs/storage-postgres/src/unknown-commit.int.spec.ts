@@ -76,7 +76,7 @@ describe('R6, B116: a connection that is lost around its COMMIT', () => {
     expect(cuts).toBeGreaterThanOrEqual(200);
     expect(heard).toEqual(Array.from({ length: cuts }, () => 'unknown-commit'));
     expect(decided.cut).toBe(decided.twin);
-  }, 120_000);
+  }, 300_000);
 
   it('R6: decides again when the COMMIT itself was lost, with exactly one effect', async () => {
     let cuts = 0;
@@ -85,7 +85,7 @@ describe('R6, B116: a connection that is lost around its COMMIT', () => {
     }
     expect(cuts).toBe(4 * STORY.length);
     expect(heard).toEqual(Array.from({ length: cuts }, () => 'unknown-commit'));
-  }, 120_000);
+  }, 300_000);
 
   /** A server that is slow to read has not begun when it is asked: then the second try finds its first done. */
   const acknowledged = (answer: unknown): unknown =>
@@ -102,7 +102,7 @@ describe('R6, B116: a connection that is lost around its COMMIT', () => {
       cuts += await tellTwice(`during ${round}`, (options) => proxy.cutDuringCommit(options), acknowledged);
     }
     expect(cuts).toBe(4 * STORY.length);
-  }, 120_000);
+  }, 300_000);
 });
 
 /** Gates: each statement of the store first passes what the test has put in its way. */
