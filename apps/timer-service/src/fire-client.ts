@@ -2,11 +2,8 @@ import { internalV1 } from '@baton/contracts';
 import { callMetadata, grpcClientOptions, grpcTarget, insecureCredentials } from '@baton/platform';
 import { type DueRecord, dueToProto, type FiredRecord, firedFromProto, fromGrpcError } from '@baton/wire';
 
-/**
- * A batch of 200 is one transaction or a few; a coordinator that takes longer is in trouble. All timers wait for the
- * answer (R22), so one that stands still is not waited for longer than that; the next batch goes to another one.
- */
-const FIRE_TIMEOUT_MS = 10_000;
+/** A batch of 200 is one transaction or a few; a coordinator that takes longer is in trouble. */
+const FIRE_TIMEOUT_MS = 30_000;
 const PROBE_MS = 1_500;
 
 /** InternalService of the coordinators. Firing twice is harmless (R21), so an unavailable one is tried again elsewhere. */

@@ -134,16 +134,30 @@ describe('the session with a coordinator', () => {
     expect(fake.heard).toHaveLength(1);
   });
 
-  it('gives up a stream whose coordinator does not answer', async () => {
+  it.each([
+    ['does not answer a call', { answerTimeoutMs: 300 }],
+    ['says nothing at all', { silenceTimeoutMs: 300 }],
+  ])('gives up a stream whose coordinator %s', async (_how, limit) => {
     const first = await coordinator();
     const second = await coordinator();
     first.answer = () => 'nothing';
     second.answer = () => 'nothing';
-    const session = client([first.address, second.address], { answerTimeoutMs: 300 });
+    const session = client([first.address, second.address], limit);
     const answer = session.report(report('r'));
     await until(() => first.heard.length + second.heard.length === 1, 'the report is in flight');
     (first.heard.length === 1 ? second : first).answer = grantEverything;
     await expect(answer).resolves.toMatchObject({ acknowledged: true });
+  });
+
+  it('keeps a stream whose coordinator is late with one answer and goes on with others', async () => {
+    const fake = await coordinator();
+    fake.answer = (call) => (call.$case === 'report' ? 'nothing' : grantEverything(call));
+    const session = client([fake.address], { silenceTimeoutMs: 300 });
+    session.report(report('r')).catch(() => undefined);
+    // Longer than two looks at what is silent.
+    const from = performance.now();
+    while (performance.now() - from < 2_200) await session.heartbeat(heartbeat('h'));
+    expect(fake.heard.filter((call) => call.$case === 'report')).toHaveLength(1);
   });
 
   it('says loudly that its key is refused, and goes on trying', async () => {

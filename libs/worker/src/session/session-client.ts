@@ -20,8 +20,10 @@ export interface SessionClientOptions {
   readonly apiKey?: string;
   readonly credentials?: ChannelCredentials;
   readonly logger: WorkerLogger;
-  /** A stream that leaves a call unanswered for so long is given up. Default 10 s. */
+  /** A stream that leaves a call unanswered for so long is given up, whatever else it answers. Default 30 s. */
   readonly answerTimeoutMs?: number;
+  /** A stream that is asked something and answers nothing at all for so long is given up. Default 10 s. */
+  readonly silenceTimeoutMs?: number;
 }
 
 /** `sentAt`: performance.now() when the call that was answered went out; a lease cannot have begun earlier. */
@@ -49,8 +51,9 @@ const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
 const MAX_MESSAGE_CALLS = 1_000;
 const CALL_OVERHEAD_BYTES = 200;
 const WATCH_INTERVAL_MS = 1_000;
+const ANSWER_TIMEOUT_MS = 30_000;
 /** A coordinator that stands still must not hold up its workers for longer than a short lease. */
-const ANSWER_TIMEOUT_MS = 10_000;
+const SILENCE_TIMEOUT_MS = 10_000;
 
 const CHANNEL_OPTIONS = {
   // A name with several addresses: each new stream goes to the next of them.
@@ -289,11 +292,15 @@ export class SessionClient {
     else this.options.logger.debug(fields, 'no session with the coordinator yet');
   }
 
+  /** A busy coordinator answers late, but it answers; one that stands still keeps its connections and says nothing. */
   private giveUpSilentLinks(): void {
-    const limit = performance.now() - (this.options.answerTimeoutMs ?? ANSWER_TIMEOUT_MS);
+    const now = performance.now();
+    const { answerTimeoutMs = ANSWER_TIMEOUT_MS, silenceTimeoutMs = SILENCE_TIMEOUT_MS } = this.options;
     for (const [link, open] of [...this.inFlight]) {
       const oldest = open.values().next().value;
-      if (oldest !== undefined && oldest.sentAt < limit) link.fail(new Error('the coordinator does not answer'));
+      if (oldest === undefined) continue;
+      const isSilent = now - Math.max(oldest.sentAt, link.heardAt) > silenceTimeoutMs;
+      if (isSilent || now - oldest.sentAt > answerTimeoutMs) link.fail(new Error('the coordinator does not answer'));
     }
   }
 

@@ -22,6 +22,8 @@ export class SessionLink {
   private isBlocked = false;
   /** The coordinator has answered something: it is there. */
   isAlive = false;
+  /** performance.now() of its last message. */
+  heardAt = 0;
 
   constructor(
     readonly address: string,
@@ -36,6 +38,7 @@ export class SessionLink {
     });
     stream.on('data', (response: workerV1.SessionResponse) => {
       this.isAlive = true;
+      this.heardAt = performance.now();
       for (const { id, answer } of response.answers) this.events.answer(this, id, answer);
       if (response.goingAway) this.events.goingAway(this);
     });
