@@ -24,7 +24,7 @@ describe('order runs while processes stand still and go on', () => {
       workers: 3,
       ledger: 'own-server',
       readyWithinMs: 600_000,
-      workerEnv: { BATON_STEP_MS: '150' },
+      workerEnv: { BATON_STEP_MS: '1000' },
     });
     rest = new Rest(platform.gatewayUrl);
     await rest.publishExample();

@@ -18,7 +18,7 @@ describe('order runs while servers end and processes stand still', () => {
       timerServices: 2,
       workers: 3,
       ledger: 'own-server',
-      workerEnv: { BATON_STEP_MS: '150' },
+      workerEnv: { BATON_STEP_MS: '500' },
     });
     rest = new Rest(platform.gatewayUrl);
     await rest.publishExample();
