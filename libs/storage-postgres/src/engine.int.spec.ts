@@ -116,6 +116,31 @@ describe('engines on one PostgreSQL', () => {
     await expect(two.start(command)).rejects.toMatchObject({ code: 'BUSINESS_KEY_IN_USE' });
   });
 
+  it('R2: ends a run anew that is opened again and ended again in one write', async () => {
+    // A wait has no instants of an attempt that the fold would have to keep: both events fit in one write.
+    const nodes = [{ id: 'wait', type: 'wait', signal: 'go' }];
+    await publish(fixture, JSON.stringify({ id: 'waiting', version: 1, nodes }));
+    const { runId } = await start(one, 'waiting');
+    await one.cancel({ namespace: NAMESPACE, runId, requestId: `first ${runId}`, reason: 'not now' });
+    const endOf = async (): Promise<Date | null> => (await one.getRun(NAMESPACE, runId, false)).run.endedAt;
+    const first = await endOf();
+    const versionOf = async (): Promise<number | undefined> =>
+      (
+        await fixture.query<{ v: number }>('SELECT version::int AS v FROM baton.workflow_runs WHERE run_id = $1', [
+          runId,
+        ])
+      )[0]?.v;
+    const version = (await versionOf()) ?? 0;
+    const address = { namespace: NAMESPACE, runId };
+    const answers = await Promise.all([
+      one.retry({ ...address, requestId: `again ${runId}` }),
+      one.cancel({ ...address, requestId: `stop ${runId}`, reason: 'not after all' }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual(['RUNNING', 'CANCELLED']);
+    expect(await versionOf()).toBe(version + 1); // one write
+    expect((await endOf())!.getTime()).toBeGreaterThan(first!.getTime());
+  });
+
   it('gives one winner to cancels and completions that race, in both orders (B34)', async () => {
     const rounds = 60;
     const started = await Promise.all(Array.from({ length: rounds }, () => start(one, 'single')));

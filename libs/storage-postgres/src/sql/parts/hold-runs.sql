@@ -60,7 +60,8 @@ updated_runs AS (
     last_commit = :batchId::uuid,
     -- R8: a decision on it has committed, so it is not stuck.
     stuck_reason = NULL,
-    ended_at = CASE WHEN w.terminal THEN coalesce(r.ended_at, c.now) END
+    -- Of its last epoch: it may have been opened again and ended again in this one write (R2).
+    ended_at = CASE WHEN w.terminal THEN coalesce(CASE WHEN r.epoch = w.epoch THEN r.ended_at END, c.now) END
   FROM clock c, wanted w
   WHERE (SELECT flags FROM held)[w.ord]
     AND r.run_id = ANY (ARRAY[w.run_id])
