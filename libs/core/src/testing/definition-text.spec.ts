@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import type { TemplateCompiler } from '../definition/model.js';
 import { parseDefinition } from '../definition/parse.js';
 import { anyDag } from './arbitraries.js';
 import { template } from './definitions.js';
