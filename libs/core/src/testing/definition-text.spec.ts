@@ -5,7 +5,9 @@ import { anyDag } from './arbitraries.js';
 import { template } from './definitions.js';
 import { definitionText } from './definition-text.js';
 
-const anyTemplates = { compile: () => ({ ok: true as const, template: template({}, () => 'null'), warnings: [] }) };
+const anyTemplates: TemplateCompiler = {
+  compile: () => ({ ok: true, template: template({}, () => 'null'), warnings: [] }),
+};
 
 it('writes a random graph as a text that reads as the same graph', () => {
   fc.assert(
