@@ -88,7 +88,9 @@ export class ChaosMonkey {
   private async inFlight(service: ServiceProcess): Promise<number> {
     if (!service.running) return 0;
     if (service.spec.adminPort === undefined) return this.leasesOf(service);
-    return (await metricOf(service, ...IN_FLIGHT_GAUGES)) ?? 0;
+    // A timer service that stands by may still show what it saw last when it was active.
+    const isStandby = service.spec.name.startsWith('timer') && (await metricOf(service, 'baton_timer_active')) !== 1;
+    return isStandby ? 0 : ((await metricOf(service, ...IN_FLIGHT_GAUGES)) ?? 0);
   }
 
   private leasesOf(service: ServiceProcess): Promise<number> {
