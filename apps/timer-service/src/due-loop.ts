@@ -37,7 +37,10 @@ export class DueLoop extends Loop {
 
   protected override async runOnce(): Promise<LoopTurn> {
     const { role, store, fire, metrics, pollMs } = this.parts;
-    if (!(await role.hold())) return { waitMs: STANDBY_MS };
+    if (!(await role.hold())) {
+      metrics.sawDue(0); // what it saw when it was active is the other's now
+      return { waitMs: STANDBY_MS };
+    }
     const scan = await store.readDue(BATCH_SIZE);
     metrics.sawDue(scan.items.length);
     if (scan.items.length === 0) return { waitMs: Math.min(scan.nextDueInMs ?? pollMs, pollMs) };

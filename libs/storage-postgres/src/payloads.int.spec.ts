@@ -163,8 +163,10 @@ describe('payloads and hot rows on PostgreSQL', () => {
         what: 'the counts',
       });
       const [tasks, runRows] = await updates(own);
-      expect(runRows!.hot / 480).toBeGreaterThan(0.9);
-      expect(tasks!.hot / 480).toBeGreaterThan(0.9);
+      // Not all: a page whose room is used up before it is pruned sends a row elsewhere. With an index on a column that
+      // changes there would be none.
+      expect(runRows!.hot / 480).toBeGreaterThan(0.6);
+      expect(tasks!.hot / 480).toBeGreaterThan(0.6);
     } finally {
       await own.close();
     }
