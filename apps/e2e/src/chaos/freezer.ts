@@ -30,6 +30,8 @@ const HELD_AT_MOST_MS = 30_000;
 const TAKEN_OVER_WITHIN_MS = 120_000;
 /** A report that left the worker before it froze has been applied by then. */
 const REPORTS_ON_THEIR_WAY_MS = 3_000;
+/** When it goes on, its handlers are over time and its heartbeats are due: whichever comes first decides. */
+const ZOMBIE_REPORTS_WITHIN_MS = 10_000;
 const TRIES = 10;
 
 /**
@@ -60,18 +62,20 @@ export class Freezer {
     return { kind: 'coordinator', service: service.spec.name, state, locks, heldMs, ended };
   }
 
-  /** R14: what a zombie reports of attempts that were taken from it is acknowledged and changes nothing. */
+  /**
+   * R11, R14: its attempts are taken from it while it stands still. What it still reports of them is acknowledged and
+   * changes nothing; of those whose loss it hears of first, it reports nothing.
+   */
   async worker(): Promise<Freeze> {
     const { service, inFlight, held } = await this.freezeLeaseHolder();
     const logFrom = logOf(service).length;
-    const { ended } = await this.frozen(service, () => Promise.resolve());
-    const isRefused = ({ runId, node, attempt }: HeldAttempt): boolean =>
-      logOf(service)
-        .slice(logFrom)
-        .filter((line) => line['run_id'] === runId && line['node_id'] === node && line['attempt'] === attempt)
-        .some((line) => /changed nothing/.test(String(line['msg'])));
-    await within(() => held.every(isRefused), `all that ${service.spec.name} reports of its lost leases is refused`);
-    return { kind: 'worker', service: service.spec.name, inFlight, refused: held.length, ended };
+    const { ended } = await this.frozen(service, () =>
+      within(async () => (await this.leasesOf(service)).length === 0, `the leases of ${service.spec.name} are ended`),
+    );
+    const refused = (): number => held.filter((attempt) => isRefused(logOf(service).slice(logFrom), attempt)).length;
+    const deadline = performance.now() + ZOMBIE_REPORTS_WITHIN_MS;
+    await within(() => refused() === held.length || performance.now() > deadline, 'reports of lost attempts');
+    return { kind: 'worker', service: service.spec.name, inFlight, held: held.length, refused: refused(), ended };
   }
 
   /** A worker that stands still inside of handlers: what it had reported before has been applied, and leases are left. */
@@ -149,6 +153,12 @@ interface HeldAttempt {
   readonly runId: string;
   readonly node: string;
   readonly attempt: number;
+}
+
+function isRefused(lines: ReturnType<typeof logOf>, { runId, node, attempt }: HeldAttempt): boolean {
+  return lines
+    .filter((line) => line['run_id'] === runId && line['node_id'] === node && line['attempt'] === attempt)
+    .some((line) => /changed nothing/.test(String(line['msg'])));
 }
 
 async function within(check: () => boolean | Promise<boolean>, what: string): Promise<void> {
