@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { parseMutant, readMutants, tenth } from './mutants.ts';
 import { judge } from './verdict.ts';
@@ -25,6 +26,14 @@ describe('mutants', () => {
     ['a name of another rule', 'R08-waits', patch],
   ])('with %s are refused', (_what, name, text) => {
     expect(() => parseMutant('f', name, text)).toThrow(/^f: /);
+  });
+
+  it('all apply to the tree as it is: a change of the code that they are of changes them too', () => {
+    const root = join(__dirname, '../..');
+    const stale = readMutants(join(root, 'tests/mutants')).filter(
+      (mutant) => spawnSync('git', ['apply', '--check', mutant.file], { cwd: root }).status !== 0,
+    );
+    expect(stale.map((mutant) => mutant.name)).toEqual([]);
   });
 
   it('all come up within ten turns, each in one of them', () => {
