@@ -99,13 +99,20 @@ async function runJest(copy: WorkingCopy, config: string, files: string[], rule:
   const { NODE_OPTIONS: _dropped, ...environment } = process.env;
   try {
     const output = await ended(command, { cwd: copy.folder, env: environment, timeout: TRIAL_LIMIT_MS });
-    if (!existsSync(results)) throw new Error(`Jest crashed: ${output}`);
+    // Without results (the teardown refuses what a broken test leaves behind) its text tells what failed.
+    if (!existsSync(results)) return fromText(output);
     const read = JSON.parse(readFileSync(results, 'utf8')) as Results;
     const assertions = read.testResults.flatMap((result) => result.assertionResults);
     return { assertions, brokenFiles: read.numRuntimeErrorTestSuites };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function fromText(output: string): Outcome {
+  const failed = [...output.matchAll(/^ {2}● (.+ › .+)$/gm)].map((match) => (match[1] ?? '').replaceAll(' › ', ' '));
+  if (failed.length === 0) throw new Error(`Jest crashed: ${output}`);
+  return { assertions: failed.map((fullName) => ({ fullName, status: 'failed' })), brokenFiles: 0 };
 }
 
 /** What it said, whatever its exit code: failed tests are what a trial is for. */
