@@ -10,7 +10,7 @@ import { judge, type Outcome, type Verdict } from './verdict.ts';
 // node tools/mutants/run.ts [--tenth] [--keep] [--results FILE] [name...]
 // Plants each mutant in a copy of the tree and runs the tests that name its rule: one that they do not catch has failed.
 //   --tenth    a tenth of them, another one with each commit
-//   --keep     write docs/results/mutants.json
+//   --keep     write docs/results/mutants.json; what was not tried keeps its last verdict
 //   --results  write counts in the form of Jest's results
 //   name...    only mutants whose name begins so: R07
 
@@ -140,17 +140,24 @@ function counts(all: number, survived: number): object {
 }
 
 function keep(tried: Tried[]): void {
-  const mutants = tried.map(({ name, rule, undoes, verdict, by, seconds }) => {
-    return { name, rule, undoes, verdict, caughtBy: verdict === 'caught' ? by : [], seconds };
+  const file = join(root, 'docs/results/mutants.json');
+  const now = tried.map(({ name, rule, undoes, verdict, by, seconds }) => {
+    return {
+      name,
+      rule,
+      undoes,
+      verdict,
+      caughtBy: verdict === 'caught' ? by : [],
+      seconds,
+      commit: git('describe', '--always', '--dirty'),
+    };
   });
-  const result = {
-    name: 'mutants',
-    at: new Date().toISOString(),
-    commit: git('describe', '--always', '--dirty'),
-    mutants,
-  };
+  const known = new Set(readMutants(join(root, 'tests/mutants')).map((mutant) => mutant.name));
+  const before = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { mutants: typeof now }).mutants : [];
+  const others = before.filter(({ name }) => known.has(name) && !now.some((mutant) => mutant.name === name));
+  const mutants = [...others, ...now].sort((a, b) => (a.name < b.name ? -1 : 1));
   mkdirSync(join(root, 'docs/results'), { recursive: true });
-  writeFileSync(join(root, 'docs/results/mutants.json'), `${JSON.stringify(result, null, 2)}\n`);
+  writeFileSync(file, `${JSON.stringify({ name: 'mutants', at: new Date().toISOString(), mutants }, null, 2)}\n`);
 }
 
 function git(...args: string[]): string {
