@@ -1,5 +1,13 @@
-import { keepResult, Platform } from '@baton/testkit';
-import { ChaosMonkey, concludeChaos, Freezer, OrderFeeder, Rest, type Freeze } from '../src/index.js';
+import { keepResult, type Platform } from '@baton/testkit';
+import {
+  ChaosMonkey,
+  concludeChaos,
+  type Freeze,
+  Freezer,
+  OrderFeeder,
+  type Rest,
+  startOrderPlatform,
+} from '../src/index.js';
 
 const FROZEN_MS = 20_000;
 const OPEN_RUNS = 40;
@@ -17,17 +25,7 @@ describe('order runs while processes stand still and go on', () => {
   let rest: Rest;
 
   beforeAll(async () => {
-    platform = await Platform.start({
-      coordinators: 2,
-      relays: 2,
-      timerServices: 2,
-      workers: 3,
-      ledger: 'own-server',
-      readyWithinMs: 600_000,
-      workerEnv: { BATON_STEP_MS: '1000' },
-    });
-    rest = new Rest(platform.gatewayUrl);
-    await rest.publishExample();
+    ({ platform, rest } = await startOrderPlatform({ stepMs: 1000, readyWithinMs: 600_000 }));
   }, 900_000);
 
   afterAll(async () => {

@@ -1,5 +1,5 @@
-import { keepResult, Platform } from '@baton/testkit';
-import { ChaosMonkey, concludeChaos, OrderFeeder, Rest } from '../src/index.js';
+import { keepResult, type Platform } from '@baton/testkit';
+import { ChaosMonkey, concludeChaos, OrderFeeder, type Rest, startOrderPlatform } from '../src/index.js';
 
 const LEAST_RUNS = 300;
 const MOST_RUNS = 5_000;
@@ -17,17 +17,7 @@ describe('order runs while every kind of process is killed again and again', () 
   let rest: Rest;
 
   beforeAll(async () => {
-    platform = await Platform.start({
-      coordinators: 2,
-      relays: 2,
-      timerServices: 2,
-      workers: 3,
-      ledger: 'own-server',
-      readyWithinMs: 600_000,
-      workerEnv: { BATON_STEP_MS: '150' },
-    });
-    rest = new Rest(platform.gatewayUrl);
-    await rest.publishExample();
+    ({ platform, rest } = await startOrderPlatform({ stepMs: 150, readyWithinMs: 600_000 }));
   }, 900_000);
 
   afterAll(async () => {

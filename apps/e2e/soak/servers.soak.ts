@@ -1,5 +1,14 @@
-import { keepResult, Platform } from '@baton/testkit';
-import { concludeChaos, letHappen, OrderFeeder, pidsOf, Rest, SERVER_FAULTS, type FaultFigures } from '../src/index.js';
+import { keepResult, type Platform } from '@baton/testkit';
+import {
+  concludeChaos,
+  type FaultFigures,
+  letHappen,
+  OrderFeeder,
+  pidsOf,
+  type Rest,
+  SERVER_FAULTS,
+  startOrderPlatform,
+} from '../src/index.js';
 
 /** Started and not ended at one time. */
 const OPEN_RUNS = 110;
@@ -13,18 +22,7 @@ describe('order runs while PostgreSQL and Kafka end and come back', () => {
   let rest: Rest;
 
   beforeAll(async () => {
-    platform = await Platform.start({
-      coordinators: 2,
-      relays: 2,
-      timerServices: 2,
-      workers: 3,
-      // The workers' own database stays: what fails here is Baton's.
-      ledger: 'own-server',
-      readyWithinMs: 600_000,
-      workerEnv: { BATON_STEP_MS: '200' },
-    });
-    rest = new Rest(platform.gatewayUrl);
-    await rest.publishExample();
+    ({ platform, rest } = await startOrderPlatform({ stepMs: 200, readyWithinMs: 600_000 }));
   }, 900_000);
 
   afterAll(async () => {

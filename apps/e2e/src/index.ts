@@ -5,6 +5,7 @@ export { judge, type Verdict } from './audit/judge.js';
 export { ChaosMonkey, type Kill } from './chaos/chaos-monkey.js';
 export { concludeChaos, type Conclusion } from './chaos/conclusion.js';
 export { Freezer, type Freeze } from './chaos/freezer.js';
+export { startOrderPlatform, type OrderPlatformOptions } from './chaos/order-platform.js';
 export { letHappen, pidsOf, SERVER_FAULTS, type FaultFigures, type ServerFault } from './chaos/server-faults.js';
 export { OrderFeeder, type FeederLimits, type OrderOutcome } from './order-feeder.js';
 export { orderKinds, type OrderKind } from './orders.js';

@@ -1,5 +1,5 @@
-import { Platform } from '@baton/testkit';
-import { ChaosMonkey, concludeChaos, OrderFeeder, Rest } from '../src/index.js';
+import type { Platform } from '@baton/testkit';
+import { ChaosMonkey, concludeChaos, OrderFeeder, type Rest, startOrderPlatform } from '../src/index.js';
 
 const LEAST_RUNS = 100;
 const MOST_RUNS = 2_000;
@@ -17,16 +17,7 @@ describe('order runs while processes are killed', () => {
   let rest: Rest;
 
   beforeAll(async () => {
-    platform = await Platform.start({
-      coordinators: 2,
-      relays: 2,
-      timerServices: 2,
-      workers: 3,
-      ledger: true,
-      workerEnv: { BATON_STEP_MS: '150' },
-    });
-    rest = new Rest(platform.gatewayUrl);
-    await rest.publishExample();
+    ({ platform, rest } = await startOrderPlatform({ stepMs: 150, ledger: true }));
   }, 240_000);
 
   afterAll(async () => {

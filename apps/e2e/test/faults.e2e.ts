@@ -1,5 +1,5 @@
-import { Platform } from '@baton/testkit';
-import { auditOrders, ChaosMonkey, Freezer, letHappen, OrderFeeder, Rest, SERVER_FAULTS, untilWorkersRest } from '../src/index.js'; // prettier-ignore
+import type { Platform } from '@baton/testkit';
+import { auditOrders, ChaosMonkey, Freezer, letHappen, OrderFeeder, type Rest, SERVER_FAULTS, startOrderPlatform, untilWorkersRest } from '../src/index.js'; // prettier-ignore
 
 const OPEN_RUNS = 30;
 const LIMITS = { inFlight: 25, endAfterwards: 15 };
@@ -12,16 +12,7 @@ describe('order runs while servers end and processes stand still', () => {
   let rest: Rest;
 
   beforeAll(async () => {
-    platform = await Platform.start({
-      coordinators: 2,
-      relays: 2,
-      timerServices: 2,
-      workers: 3,
-      ledger: 'own-server',
-      workerEnv: { BATON_STEP_MS: '500' },
-    });
-    rest = new Rest(platform.gatewayUrl);
-    await rest.publishExample();
+    ({ platform, rest } = await startOrderPlatform({ stepMs: 500 }));
   }, 240_000);
 
   afterAll(async () => {
