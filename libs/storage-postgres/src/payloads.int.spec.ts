@@ -163,10 +163,10 @@ describe('payloads and hot rows on PostgreSQL', () => {
         what: 'the counts',
       });
       const [tasks, runRows] = await updates(own);
-      // Not all: a page whose room is used up before it is pruned sends a row elsewhere. With an index on a column that
-      // changes there would be none.
-      expect(runRows!.hot / 480).toBeGreaterThan(0.6);
-      expect(tasks!.hot / 480).toBeGreaterThan(0.6);
+      // Not all, and PostgreSQL promises no share: a page that cannot be pruned yet (an older snapshot looks at it, an
+      // autovacuum's for one) sends its rows elsewhere. With an index on a column that changes there would be none.
+      expect(runRows!.hot / 480).toBeGreaterThan(0.2);
+      expect(tasks!.hot / 480).toBeGreaterThan(0.2);
     } finally {
       await own.close();
     }
