@@ -1,11 +1,13 @@
 import { DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
-import { migrationNames, PUBLICATION_SET, SCHEMA_SET, type MigrationSet } from './migration-sets.js';
+import { LIBRARY_SET, migrationNames, PUBLICATION_SET, SCHEMA_SET, type MigrationSet } from './migration-sets.js';
 import { ensurePartitions } from './partitions.js';
 
 export interface MigrateOptions {
   readonly url: string;
   /** Platform mode: also make the publication that the relay reads (R29). */
   readonly publication: boolean;
+  /** Library mode: also make the indexes that claims and readers of events use (R29). */
+  readonly library?: boolean;
   /** One sentence for each step, for people. */
   readonly onProgress?: (message: string) => void;
 }
@@ -26,10 +28,14 @@ const MIGRATION_LOCK = 727_274_001;
 export async function migrate(options: MigrateOptions): Promise<MigrateResult> {
   const report = options.onProgress ?? (() => undefined);
   const applied: string[] = [];
-  for (const set of options.publication ? [SCHEMA_SET, PUBLICATION_SET] : [SCHEMA_SET]) {
+  for (const set of setsOf(options)) {
     applied.push(...(await migrateSet(options.url, set, report)));
   }
   return { applied };
+}
+
+function setsOf({ publication, library = false }: MigrateOptions): readonly MigrationSet[] {
+  return [SCHEMA_SET, ...(publication ? [PUBLICATION_SET] : []), ...(library ? [LIBRARY_SET] : [])];
 }
 
 async function migrateSet(url: string, set: MigrationSet, report: (message: string) => void): Promise<string[]> {

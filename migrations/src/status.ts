@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { migrationNames, PUBLICATION_SET, SCHEMA_SET, type MigrationSet } from './migration-sets.js';
+import { LIBRARY_SET, migrationNames, PUBLICATION_SET, SCHEMA_SET, type MigrationSet } from './migration-sets.js';
 
 /** Number of the schema that this build works with. */
 export const SCHEMA_VERSION = SCHEMA_SET.migrations.length;
@@ -15,6 +15,8 @@ export interface MigrationStatus {
   readonly schema: MigrationSetStatus;
   /** All pending in embedded mode, which needs none of it (R29). */
   readonly publication: MigrationSetStatus;
+  /** All pending where no embedded runtime works: the platform needs none of it (R29). */
+  readonly library: MigrationSetStatus;
 }
 
 export interface SchemaCheck {
@@ -35,14 +37,24 @@ export async function migrationStatus(url: string): Promise<MigrationStatus> {
   client.on('error', () => undefined);
   await client.connect();
   try {
-    return { schema: await readStatus(client, SCHEMA_SET), publication: await readStatus(client, PUBLICATION_SET) };
+    return {
+      schema: await readStatus(client, SCHEMA_SET),
+      publication: await readStatus(client, PUBLICATION_SET),
+      library: await readStatus(client, LIBRARY_SET),
+    };
   } finally {
     await client.end().catch(() => undefined);
   }
 }
 
-/** What a service asks before it calls itself ready. */
-export async function checkSchemaVersion(reader: SchemaReader): Promise<SchemaCheck> {
+/**
+ * What a service asks before it calls itself ready. `library`: what the embedded runtime reads by must be there too
+ * (R29).
+ */
+export async function checkSchemaVersion(
+  reader: SchemaReader,
+  { library = false }: { readonly library?: boolean } = {},
+): Promise<SchemaCheck> {
   const { applied, pending, unknown } = await readStatus(reader, SCHEMA_SET);
   if (unknown.length > 0) {
     return {
@@ -55,6 +67,12 @@ export async function checkSchemaVersion(reader: SchemaReader): Promise<SchemaCh
     return {
       state: 'too-old',
       message: `The database has ${found}; this build needs version ${SCHEMA_VERSION}: run "baton migrate up".`,
+    };
+  }
+  if (library && (await readStatus(reader, LIBRARY_SET)).pending.length > 0) {
+    return {
+      state: 'too-old',
+      message: 'The database has no indexes for the embedded runtime: run "baton migrate up --library".',
     };
   }
   return { state: 'ok', message: `The database has schema version ${SCHEMA_VERSION}.` };

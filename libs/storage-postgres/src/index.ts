@@ -1,4 +1,6 @@
+export { ActiveRole, type RoleOptions } from './active-role.js';
 export type { DueScan } from './due.js';
+export { createEventReader, type EventPage, type EventReader, type OutboxEvent } from './events.js';
 export {
   DEFAULT_POOL_SIZE,
   DEFAULT_TIMEOUTS,
@@ -7,5 +9,6 @@ export {
   type SessionTimeouts,
 } from './pool.js';
 export { readDefinition, readRunStates } from './run-reader.js';
+export { writeStartOn, type SqlExecutor } from './start-on.js';
 export { createPostgresStore } from './store.js';
 export { createTimerStore, type TimerStore } from './timer-store.js';

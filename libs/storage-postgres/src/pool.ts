@@ -11,6 +11,13 @@ export interface PoolOptions {
   readonly poolSize?: number;
   readonly applicationName?: string;
   readonly timeouts?: Partial<SessionTimeouts>;
+  /**
+   * What lies between this process and PostgreSQL. `transaction`: a pooler that hands a server connection out for one
+   * transaction at a time (PgBouncer's `pool_mode = transaction`). Nothing then outlives a transaction: settings come
+   * with each one, and statements are not prepared, so each is planned anew. Default `none`: direct, or a pooler that
+   * keeps one server connection per session.
+   */
+  readonly pooler?: 'none' | 'transaction';
   /** A connection died, idle or not; its statement fails by itself. For logs and metrics. */
   readonly onConnectionError?: (error: Error) => void;
 }
@@ -45,16 +52,27 @@ export const DEFAULT_POOL_SIZE = 10;
  * Before PostgreSQL 18 a plan that must scan all the same is priced so high that it would be compiled each time: no JIT.
  */
 export function sessionSettings(timeouts: SessionTimeouts): string {
+  return settings(timeouts)
+    .map((setting) => `SET ${setting}`)
+    .join('; ');
+}
+
+/** R7: sent together with the BEGIN, as one message, so that they hold before the first lock is asked for. */
+function pooledBegin(timeouts: SessionTimeouts): string {
+  return ['BEGIN', ...settings(timeouts).map((setting) => `SET LOCAL ${setting}`)].join('; ');
+}
+
+function settings(timeouts: SessionTimeouts): readonly string[] {
   return [
-    'SET enable_seqscan = off',
-    'SET enable_mergejoin = off',
-    'SET plan_cache_mode = force_generic_plan',
-    'SET jit = off',
-    `SET idle_in_transaction_session_timeout = ${timeouts.idleInTransactionMs}`,
-    `SET lock_timeout = ${timeouts.lockMs}`,
-    `SET statement_timeout = ${timeouts.statementMs}`,
-    `SET timezone = 'UTC'`,
-  ].join('; ');
+    'enable_seqscan = off',
+    'enable_mergejoin = off',
+    'plan_cache_mode = force_generic_plan',
+    'jit = off',
+    `idle_in_transaction_session_timeout = ${timeouts.idleInTransactionMs}`,
+    `lock_timeout = ${timeouts.lockMs}`,
+    `statement_timeout = ${timeouts.statementMs}`,
+    `timezone = 'UTC'`,
+  ];
 }
 
 export type Row = readonly unknown[];
@@ -71,14 +89,18 @@ export interface Session {
  */
 export class Database {
   private readonly pool: Pool;
+  private readonly pooled: boolean;
+  private readonly begin: string;
 
   constructor(options: PoolOptions) {
     const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
-    const settings = sessionSettings(timeouts);
+    this.pooled = options.pooler === 'transaction';
+    this.begin = this.pooled ? pooledBegin(timeouts) : 'BEGIN';
+    const initial = sessionSettings(timeouts);
     const report = options.onConnectionError ?? (() => undefined);
     const size = options.poolSize ?? DEFAULT_POOL_SIZE;
     // The types of `pg` do not know `onConnect` yet; its pool awaits it before the connection is handed out.
-    const config: PoolConfig & { readonly onConnect: (client: ClientBase) => Promise<void> } = {
+    const config: PoolConfig & { readonly onConnect?: (client: ClientBase) => Promise<void> } = {
       ...options.config,
       ...(options.url !== undefined && { connectionString: options.url }),
       application_name: options.applicationName ?? 'baton',
@@ -89,9 +111,11 @@ export class Database {
       connectionTimeoutMillis: timeouts.connectMs,
       query_timeout: timeouts.answerMs,
       keepAlive: true,
-      onConnect: async (client) => {
-        await client.query(settings);
-      },
+      ...(!this.pooled && {
+        onConnect: async (client: ClientBase) => {
+          await client.query(initial);
+        },
+      }),
     };
     this.pool = new Pool(config);
     // The pool repeats the errors of idle connections; unheard they would end the process.
@@ -104,17 +128,21 @@ export class Database {
     return this.single(name, values, 'read');
   }
 
-  /** One statement that is its own transaction: when it answers, it is durable. A lost answer is unknown (R6). */
-  async runOnce(name: string, values: StatementValues): Promise<readonly Row[]> {
+  /**
+   * One statement that is its own transaction: when it answers, it is durable. A lost answer is unknown (R6). `waits`: it
+   * may wait for somebody else's transaction, so it needs the lock timeout, which a pooled session has only in one.
+   */
+  async runOnce(name: string, values: StatementValues, { waits = false } = {}): Promise<readonly Row[]> {
+    if (this.pooled && waits) return this.transaction((session) => session.run(name, values));
     return this.single(name, values, 'write');
   }
 
   /** Commits when `work` resolves, else rolls back. */
   async transaction<T>(work: (session: Session) => Promise<T>): Promise<T> {
     const client = await this.connect();
-    const session = new ClientSession(client);
+    const session = new ClientSession(client, this.pooled);
     try {
-      await session.command('BEGIN', 'transaction');
+      await session.begin(this.begin);
       const result = await work(session);
       await session.commit();
       return result;
@@ -132,7 +160,7 @@ export class Database {
 
   private async single(name: string, values: StatementValues, doing: Doing): Promise<readonly Row[]> {
     // Encoded before a connection is taken: a value that cannot be sent costs none.
-    const query = encode(name, values);
+    const query = encode(name, values, this.pooled);
     const client = await this.connect();
     let broken = false;
     try {
@@ -159,10 +187,13 @@ class ClientSession implements Session {
   broken = false;
   private open = false;
 
-  constructor(private readonly client: PoolClient) {}
+  constructor(
+    private readonly client: PoolClient,
+    private readonly pooled: boolean,
+  ) {}
 
   async run(name: string, values: StatementValues): Promise<readonly Row[]> {
-    const query = encode(name, values);
+    const query = encode(name, values, this.pooled);
     try {
       return (await this.client.query<unknown[]>(query)).rows;
     } catch (error) {
@@ -170,10 +201,20 @@ class ClientSession implements Session {
     }
   }
 
-  async command(text: 'BEGIN' | 'COMMIT' | 'ROLLBACK', doing: Doing): Promise<string> {
+  async begin(text: string): Promise<void> {
+    try {
+      // Open as soon as it is sent: of several commands in one message the first may have been done, and another not.
+      this.open = true;
+      await this.client.query(text);
+    } catch (error) {
+      throw this.failed(error, 'transaction');
+    }
+  }
+
+  async command(text: 'COMMIT' | 'ROLLBACK', doing: Doing): Promise<string> {
     try {
       const { command } = await this.client.query(text);
-      this.open = text === 'BEGIN';
+      this.open = false;
       return command;
     } catch (error) {
       throw this.failed(error, doing);
@@ -201,9 +242,11 @@ class ClientSession implements Session {
   }
 }
 
-function encode(name: string, values: StatementValues): QueryArrayConfig {
+function encode(name: string, values: StatementValues, pooled: boolean): QueryArrayConfig {
   try {
-    return bind(statement(name), values);
+    const query = bind(statement(name), values);
+    if (pooled) delete query.name;
+    return query;
   } catch (error) {
     throw toStoreError(error, 'read');
   }

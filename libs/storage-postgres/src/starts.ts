@@ -1,12 +1,20 @@
 import type { ExistingStart, RunStartWrite, StartBatch, StartResult } from '@baton/engine';
-import type { Database } from './pool.js';
-import { claimKeys, identityOf, keyColumns, keysOf, KeyVanishedError, sortKeys } from './start-keys.js';
+import type { Database, Session } from './pool.js';
+import {
+  claimKeys,
+  identityOf,
+  keyColumns,
+  keysOf,
+  KeyVanishedError,
+  sortKeys,
+  type ClaimedKeys,
+} from './start-keys.js';
 import type { StatementValues } from './statements.js';
 import { decodeHeld, effectColumns } from './write/batch.js';
 import { newRunColumns, pushJournal, pushOutbox, pushRunState, pushTimer } from './write/run-rows.js';
 import { pushTaskInsert } from './write/task-rows.js';
 
-const MAX_KEY_ROUNDS = 5;
+export const MAX_KEY_ROUNDS = 5;
 
 /**
  * Starts with one key or none are one statement, which writes the runs whose key was free. Where a key is taken, or
@@ -16,7 +24,7 @@ const MAX_KEY_ROUNDS = 5;
  * fails after something was committed stays without an answer: its caller tries again, with its key.
  */
 export async function writeStarts(db: Database, batch: StartBatch): Promise<StartResult> {
-  const simple = batch.starts.filter((start) => keysOf(start).length <= 1 && !start.clientRunId);
+  const simple = batch.starts.filter(isSimple);
   const created = new Set(await writeSimple(db, batch.batchId, simple));
   const existing = new Map<string, ExistingStart>();
   const contested = batch.starts.filter((start) => !created.has(start.write.runId));
@@ -33,6 +41,10 @@ export async function writeStarts(db: Database, batch: StartBatch): Promise<Star
   return { created, existing };
 }
 
+function isSimple(start: RunStartWrite): boolean {
+  return keysOf(start).length <= 1 && !start.clientRunId;
+}
+
 async function writeSimple(
   db: Database,
   batchId: string,
@@ -40,19 +52,34 @@ async function writeSimple(
 ): Promise<ReadonlySet<string>> {
   if (starts.length === 0) return new Set();
   const { values, runIds } = encodeStarts(batchId, starts, true);
-  return decodeHeld(await db.runOnce('insert-starts', values), runIds).held;
+  const waits = starts.some((start) => keysOf(start).length > 0);
+  return decodeHeld(await db.runOnce('insert-starts', values, { waits }), runIds).held;
+}
+
+/** On the caller's transaction. false = its key is taken, or there is more than one to win. */
+export async function insertUncontested(session: Session, batchId: string, start: RunStartWrite): Promise<boolean> {
+  if (!isSimple(start)) return false;
+  const { values, runIds } = encodeStarts(batchId, [start], true);
+  return decodeHeld(await session.run('insert-starts', values), runIds).held.size > 0;
+}
+
+/** Keys first, then the runs that won theirs (R24). */
+export async function claimAndInsert(
+  session: Session,
+  batchId: string,
+  starts: readonly RunStartWrite[],
+): Promise<ClaimedKeys> {
+  const claimed = await claimKeys(session, starts);
+  if (claimed.winners.length > 0) {
+    await session.run('insert-starts', encodeStarts(batchId, claimed.winners, false).values);
+  }
+  return claimed;
 }
 
 async function writeContested(db: Database, batchId: string, starts: readonly RunStartWrite[]) {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await db.transaction(async (session) => {
-        const claimed = await claimKeys(session, starts);
-        if (claimed.winners.length > 0) {
-          await session.run('insert-starts', encodeStarts(batchId, claimed.winners, false).values);
-        }
-        return claimed;
-      });
+      return await db.transaction((session) => claimAndInsert(session, batchId, starts));
     } catch (error) {
       if (!(error instanceof KeyVanishedError) || tries >= MAX_KEY_ROUNDS) throw error;
     }

@@ -9,6 +9,8 @@ import { sharedServer } from './run-folder.js';
 export interface TestDatabaseOptions {
   /** With the whole schema and the publication (the default), or empty. */
   readonly migrated?: boolean;
+  /** As the embedded runtime has it: the schema and the indexes of library mode, no publication (R29). */
+  readonly library?: boolean;
   readonly major?: PostgresMajor;
 }
 
@@ -19,7 +21,7 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-const TEMPLATE = 'baton_template';
+const TEMPLATES = { platform: 'baton_template', library: 'baton_template_library' } as const;
 /** Any number: the same in all workers. */
 const TEMPLATE_LOCK = 7_401_842;
 const LEAK_GRACE_MS = 3_000;
@@ -35,12 +37,14 @@ const SETTINGS = {
 };
 
 /** A database for one test file, cloned from a template in some ten milliseconds. */
-export async function createDatabase({ migrated = true, major = 18 }: TestDatabaseOptions = {}): Promise<TestDatabase> {
+export async function createDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
+  const { migrated = true, major = 18, library = false } = options;
+  const mode = library ? 'library' : 'platform';
   const server = await postgresServer(major);
   const name = `test_${randomBytes(6).toString('hex')}`;
-  if (migrated) await ensureTemplate(server);
+  if (migrated) await ensureTemplate(server, mode);
   await withClient(server, async (client) => {
-    await client.query(`CREATE DATABASE ${name}${migrated ? ` TEMPLATE ${TEMPLATE}` : ''}`);
+    await client.query(`CREATE DATABASE ${name}${migrated ? ` TEMPLATE ${TEMPLATES[mode]}` : ''}`);
   });
   return { name, url: urlOf(server, name), drop: () => dropDatabase(server, name) };
 }
@@ -54,16 +58,17 @@ async function postgresServer(major: PostgresMajor): Promise<string> {
   return address;
 }
 
-async function ensureTemplate(server: string): Promise<void> {
+async function ensureTemplate(server: string, mode: keyof typeof TEMPLATES): Promise<void> {
+  const template = TEMPLATES[mode];
   await withClient(server, async (client) => {
     await client.query('SELECT pg_advisory_lock($1)', [TEMPLATE_LOCK]);
-    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [TEMPLATE]);
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [template]);
     if (rowCount !== 0) return;
     // Renamed when it is complete: a template that failed half-way is never cloned.
-    const unfinished = `${TEMPLATE}_${randomBytes(4).toString('hex')}`;
+    const unfinished = `${template}_${randomBytes(4).toString('hex')}`;
     await client.query(`CREATE DATABASE ${unfinished}`);
-    await migrate({ url: urlOf(server, unfinished), publication: true });
-    await client.query(`ALTER DATABASE ${unfinished} RENAME TO ${TEMPLATE}`);
+    await migrate({ url: urlOf(server, unfinished), publication: mode === 'platform', library: mode === 'library' });
+    await client.query(`ALTER DATABASE ${unfinished} RENAME TO ${template}`);
   });
 }
 

@@ -8,11 +8,17 @@ interface MigrateOptions {
   readonly databaseUrl?: string;
 }
 
+interface UpOptions extends MigrateOptions {
+  readonly publication: boolean;
+  readonly library?: boolean;
+}
+
 export function register(program: Command, screen: Screen): void {
   const group = program.command('migrate').description('the database schema: bring it up to date, look at it');
   databaseCommand(group, 'up', 'apply what is missing; waits for another one that does')
     .option('--no-publication', 'leave out what only the relay needs (for the embedded runtime)')
-    .action((options: MigrateOptions & { publication: boolean }) => up(options, screen));
+    .option('--library', 'also what only the embedded runtime needs')
+    .action((options: UpOptions) => up(options, screen));
   databaseCommand(group, 'status', 'what is applied and what is missing').action((options: MigrateOptions) =>
     status(options, screen),
   );
@@ -26,11 +32,16 @@ function databaseCommand(group: Command, name: string, description: string): Com
 /** Loaded when it is needed: TypeORM would make every other command start a quarter of a second later. */
 const loadMigrations = () => import('@baton/migrations');
 
-async function up(options: MigrateOptions & { readonly publication: boolean }, screen: Screen): Promise<void> {
+async function up(options: UpOptions, screen: Screen): Promise<void> {
   const url = databaseUrl(options.databaseUrl);
   const { migrate } = await loadMigrations();
   const { applied } = await guarded(() =>
-    migrate({ url, publication: options.publication, onProgress: (line) => screen.err(`${line}\n`) }),
+    migrate({
+      url,
+      publication: options.publication,
+      library: options.library ?? false,
+      onProgress: (line) => screen.err(`${line}\n`),
+    }),
   );
   if (options.output === 'json') screen.out(`${JSON.stringify({ applied })}\n`);
   else screen.out(applied.length === 0 ? 'nothing to do\n' : `applied: ${applied.join(', ')}\n`);
@@ -45,7 +56,7 @@ async function status(options: MigrateOptions, screen: Screen): Promise<void> {
     screen.out(
       formatTable(
         ['SET', 'MIGRATION', 'STATE'],
-        [...rows('schema', found.schema), ...rows('publication', found.publication)],
+        [...rows('schema', found.schema), ...rows('publication', found.publication), ...rows('library', found.library)],
       ),
     );
 }

@@ -48,6 +48,42 @@ describe.each([18, 15] as const)('migrations on PostgreSQL %i', (major) => {
     expect(await publications()).toBe(1);
   });
 
+  it('makes the indexes of library mode for those who ask alone, on new partitions too (R29)', async () => {
+    const indexes = async (table: string) =>
+      (
+        await client.query<{ name: string }>(
+          `SELECT DISTINCT regexp_replace(i.relname, '^[a-z_]+_(default|[0-9]+)', '') AS name
+           FROM pg_inherits h JOIN pg_index x ON x.indrelid = h.inhrelid JOIN pg_class i ON i.oid = x.indexrelid
+           WHERE h.inhparent = $1::regclass ORDER BY 1`,
+          [`baton.${table}`],
+        )
+      ).rows.map((row) => row.name);
+    const ofLibrary = {
+      task_instances: ['_namespace_queue_dispatched_at_idx', '_lease_call_idx'],
+      outbox: ['_xid_seq_idx'],
+    };
+    await migrate({ url: database.url, publication: true });
+    for (const [table, names] of Object.entries(ofLibrary)) {
+      expect((await indexes(table)).filter((name) => names.includes(name))).toEqual([]);
+    }
+    expect(await checkSchemaVersion(client, { library: true })).toMatchObject({
+      state: 'too-old',
+      message: expect.stringContaining('baton migrate up --library'),
+    });
+    expect((await migrate({ url: database.url, publication: false, library: true })).applied).toHaveLength(1);
+    expect(await checkSchemaVersion(client, { library: true })).toMatchObject({ state: 'ok' });
+    await client.query('SELECT baton.ensure_partitions(3, 6)');
+    for (const [table, names] of Object.entries(ofLibrary)) {
+      const { rows } = await client.query<{ missing: string }>(
+        `SELECT h.inhrelid::regclass::text AS missing FROM pg_inherits h, unnest($2::text[]) n
+         WHERE h.inhparent = $1::regclass AND NOT EXISTS (SELECT FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
+           WHERE x.indrelid = h.inhrelid AND right(i.relname, length(n)) = n)`,
+        [`baton.${table}`, names],
+      );
+      expect(rows).toEqual([]);
+    }
+  });
+
   it('runs without superuser, in a database whose schema somebody has made', async () => {
     const role = `plain_${database.name}`;
     await client.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'`);
@@ -119,7 +155,11 @@ describe.each([18, 15] as const)('migrations on PostgreSQL %i', (major) => {
 
   it('shows the status of a database that was never migrated without touching it', async () => {
     const status = await migrationStatus(database.url);
-    expect([status.schema.pending.length, status.publication.pending.length]).toEqual([SCHEMA_VERSION, 1]);
+    expect([status.schema, status.publication, status.library].map(({ pending }) => pending.length)).toEqual([
+      SCHEMA_VERSION,
+      1,
+      1,
+    ]);
     expect((await client.query(`SELECT to_regnamespace('baton') AS schema`)).rows).toEqual([{ schema: null }]);
   });
 

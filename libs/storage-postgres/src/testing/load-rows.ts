@@ -28,9 +28,10 @@ const INSERTS = [
   `INSERT INTO baton.run_payloads (run_id, namespace, input, business_key)
    SELECT run_id, 'default', '{}', CASE WHEN n % 100 = 0 THEN 'key ' || n END FROM seeds WHERE n <= ${OTHERS}`,
   `INSERT INTO baton.task_instances (run_id, task_id, namespace, node_id, kind, generation, status, attempt, route,
-     created_at, wake_at)
+     queue, handler, created_at, dispatched_at, wake_at)
    SELECT run_id, task_id, 'default', 'reserve', 'forward', 1, CASE WHEN n % 10 = 0 THEN 'SCHEDULED' ELSE 'SUCCEEDED' END, 1,
-     'kafka', now(), CASE WHEN n % 10 = 0 THEN now() + n * interval '1 second' END FROM seeds`,
+     CASE WHEN n % 20 = 0 THEN 'local' ELSE 'kafka' END, 'orders', 'reserve', now(), now() + n * interval '1 ms',
+     CASE WHEN n % 10 = 0 THEN now() + n * interval '1 second' END FROM seeds`,
   `INSERT INTO baton.run_journal (run_id, seq, namespace, epoch, kind, at)
    SELECT run_id, 1, 'default', 1, 'run.started', now() FROM seeds WHERE n <= ${OTHERS}`,
   `INSERT INTO baton.signals (run_id, signal_id, namespace, name, payload, payload_hash, status, seq, received_at)

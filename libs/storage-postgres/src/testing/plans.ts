@@ -15,7 +15,7 @@ const PARTITIONED_BY: Readonly<Record<string, string>> = {
 };
 const UNPARTITIONED = ['timers', 'run_keys', 'run_inbox'];
 
-/** Statements that look for rows by something else than a run: which tables, and by which index alone. */
+/** Statements that look for rows by something else than a run: which tables, and by which indexes (spaces between). */
 export type IndexExceptions = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 interface PlanNode {
@@ -68,11 +68,14 @@ function judgeScan(scan: PlanNode, allowed: Readonly<Record<string, string>>): s
   if (scan['Node Type'] === 'Seq Scan') return `sequential scan of ${relation}`;
   const index = scan['Index Name'] ?? scan.Plans?.[0]?.['Index Name'] ?? '';
   const condition = scan['Index Cond'] ?? scan['Recheck Cond'] ?? '';
-  const exception = allowed[table];
-  if (exception !== undefined) {
-    return index.endsWith(exception) ? undefined : `${relation} is read by ${index}, not by ${exception}`;
-  }
   const key = PARTITIONED_BY[table];
+  const exceptions = allowed[table]?.split(' ') ?? [];
+  if (exceptions.some((exception) => index.endsWith(exception)) && condition !== '') return undefined;
+  // What was found by such an index may be written by its key.
+  const byKey = key !== undefined && new RegExp(`\\b${key} = `).test(condition) && index.endsWith('_pkey');
+  if (exceptions.length > 0 && !byKey) {
+    return `${relation} is read by ${index} ${condition}, not by ${exceptions.join(' or ')}`;
+  }
   if (key === undefined) return condition === '' ? `${relation} is read as a whole by ${index}` : undefined;
   if (!new RegExp(`\\b${key} = `).test(condition))
     return `${relation} is read in every partition (${index} ${condition})`;

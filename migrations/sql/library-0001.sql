@@ -1,0 +1,16 @@
+-- Library mode only (R29): what claims and the reading of events look rows up by. A set of its own, because the Kafka
+-- route needs neither, and each index is paid for by every write: the relay reads the log, not the outbox.
+-- Needs no superuser and no logical decoding; new partitions get these indexes from their parents.
+
+-- What a claim takes, queue by queue, oldest first: only tasks that are to be had. A row leaves it with the write that
+-- leases or ends it, which changes wake_at (and its index) anyway; a heartbeat touches none of these columns (R35).
+CREATE INDEX task_instances_claim ON baton.task_instances (namespace, queue, dispatched_at)
+  WHERE route = 'local' AND status = 'SCHEDULED' AND lease_id IS NULL AND NOT cut_off;
+
+-- Leases that claims took, by the id of the call: the same call gets them again (R10). Those that the dispatching write
+-- takes have no such id.
+CREATE INDEX task_instances_claimed ON baton.task_instances (lease_call)
+  WHERE route = 'local' AND lease_call IS NOT NULL;
+
+-- The order in which readers of events go: by transaction, as far as all of them have ended.
+CREATE INDEX outbox_order ON baton.outbox (xid, seq);
