@@ -1,7 +1,6 @@
 import { Loop, type Logger, type LoopTurn } from '@baton/platform';
-import type { TimerStore } from '@baton/storage-postgres';
+import type { ActiveRole, TimerStore } from '@baton/storage-postgres';
 import type { FiredRecord } from '@baton/wire';
-import type { ActiveRole } from './active-role.js';
 import type { FireClient } from './fire-client.js';
 import type { TimerMetrics } from './timer-metrics.js';
 

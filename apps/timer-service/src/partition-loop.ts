@@ -1,6 +1,5 @@
 import { Loop, type Logger, type LoopTurn } from '@baton/platform';
-import type { TimerStore } from '@baton/storage-postgres';
-import type { ActiveRole } from './active-role.js';
+import type { ActiveRole, TimerStore } from '@baton/storage-postgres';
 
 const NOT_ACTIVE_MS = 1_000;
 /** Partitions are made days ahead: looking four times a day leaves many chances before one is missing. */

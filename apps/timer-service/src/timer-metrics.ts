@@ -1,6 +1,6 @@
 import type { Metrics } from '@baton/platform';
 import type { FiredRecord } from '@baton/wire';
-import type { ActiveRole } from './active-role.js';
+import type { ActiveRole } from '@baton/storage-postgres';
 
 export interface TimerMetrics {
   sawDue(count: number): void;

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { type DynamicModule, Module } from '@nestjs/common';
-import { createTimerStore, type TimerStore } from '@baton/storage-postgres';
-import { ActiveRole } from './active-role.js';
+import { ActiveRole, createTimerStore, type TimerStore } from '@baton/storage-postgres';
 import { DueLoop } from './due-loop.js';
 import { FireClient } from './fire-client.js';
 import { PartitionLoop } from './partition-loop.js';
