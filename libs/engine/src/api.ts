@@ -16,6 +16,8 @@ export interface StartRun {
   /** Milliseconds since 1970: when the caller accepted the work. */
   readonly startedAtMs?: number;
   readonly traceparent?: string;
+  /** First tasks of a run that this call creates, for a worker in this process. */
+  readonly lease?: LeaseWish;
 }
 
 export interface RunStartedResult {
@@ -23,6 +25,82 @@ export interface RunStartedResult {
   /** false: this key or run id had started it already, with the same request. */
   readonly created: boolean;
   readonly status: RunStatus;
+  /** With `lease`: what the write that made the run leased. */
+  readonly leased?: readonly LeasedTask[];
+}
+
+/**
+ * Takes tasks for a worker in this process by the very write that dispatches them: no statement of their own, no message.
+ * What the answer names is durable. A lost answer is a lost lease: it expires, and counts as a lost attempt.
+ */
+export interface LeaseWish {
+  readonly owner: string;
+  /** The lease lasts for this long, or for the task's heartbeat timeout where that is less (R14). 0 = the latter. */
+  readonly ttlMs: number;
+  /** At most so many of the tasks that this call dispatches. */
+  readonly max: number;
+  /** Asked before the lease is taken. Default: all. It must not throw. */
+  readonly wants?: (task: WantedTask) => boolean;
+}
+
+export interface WantedTask {
+  readonly definitionId: string;
+  readonly definitionVersion: number;
+  readonly nodeId: string;
+  readonly kind: TaskKind;
+  readonly queue: string;
+  readonly handler: string;
+}
+
+/** A task that waits for a worker of the embedded runtime. */
+export interface ClaimableTask extends WantedTask {
+  readonly namespace: string;
+  readonly runId: string;
+  readonly taskId: string;
+  readonly item: number;
+  readonly generation: number;
+  readonly attempt: number;
+  /** Of this generation and epoch; attempts that ended otherwise do not count (R11). */
+  readonly failures: number;
+  readonly epoch: number;
+  readonly traceparent: string | null;
+}
+
+/** A task and the lease under which it may run. */
+export interface LeasedTask extends ClaimableTask {
+  readonly leaseId: string;
+  /** What is left of the lease, counted from when the database granted it. */
+  readonly ttlMs: number;
+  readonly startToCloseMs: number | null;
+  readonly input: JsonText;
+  /** Of the last heartbeat of an earlier attempt. */
+  readonly progress?: JsonText;
+}
+
+/** Whose tasks a claim may take: exact versions, each with the queue of its tasks. */
+export interface ClaimableDefinition {
+  readonly id: string;
+  readonly version: number;
+  readonly queue: string;
+}
+
+/** Only tasks of route `local` are claimed (R29), oldest dispatch first. */
+export interface ClaimTasks {
+  readonly namespace: string;
+  readonly definitions: readonly ClaimableDefinition[];
+  readonly owner: string;
+  /** The same owner and id get the same leases again while they last: a lost answer loses nothing (R10). */
+  readonly callId: string;
+  /** As in `LeaseWish`. */
+  readonly ttlMs: number;
+  readonly limit: number;
+}
+
+export interface ReportAndLeaseResult {
+  readonly outcome: import('@baton/core').ReportOutcome;
+  readonly leased: readonly LeasedTask[];
+  /** Of the run after the report; null where the run was not found. */
+  readonly status: RunStatus | null;
 }
 
 export type ReportStatus = 'completed' | 'failed' | 'released' | 'deferred';
@@ -248,9 +326,28 @@ export interface ErrorDetail {
 /** The engine as the edges use it. Implemented by `createEngine` over a `Store`. */
 export interface EngineApi {
   start(command: StartRun): Promise<RunStartedResult>;
+  /**
+   * A start within a transaction of the caller: the engine decides, `write` writes (with `writeStartOn` of the storage) and
+   * the caller commits. Takes no lane and no lease, and tells no hook: nobody here hears of the commit. What `write` throws
+   * is thrown.
+   */
+  startWith(
+    command: StartRun,
+    write: (start: import('./ports.js').RunStartWrite) => Promise<import('./ports.js').StartResult>,
+  ): Promise<RunStartedResult>;
   report(report: TaskReport): Promise<import('@baton/core').ReportOutcome>;
+  /** A report whose commit leases what it dispatches, as `wish` says, to the one who reports. */
+  reportAndLease(report: TaskReport, wish: LeaseWish): Promise<ReportAndLeaseResult>;
   acquire(call: AcquireLease): Promise<AcquireAnswer>;
   heartbeat(call: HeartbeatCall): Promise<HeartbeatAnswer>;
+  /** Leases what waits, for a worker that has free slots. */
+  claim(call: ClaimTasks): Promise<readonly LeasedTask[]>;
+  /** What a claim would find now, without leasing it: for a lock that comes before the lease. */
+  claimable(
+    namespace: string,
+    definitions: readonly ClaimableDefinition[],
+    limit: number,
+  ): Promise<readonly ClaimableTask[]>;
   signal(command: SignalRun): Promise<SignalResult>;
   retry(command: RetryRun): Promise<CommandResult>;
   retryCompensation(command: RetryCompensation): Promise<CommandResult>;

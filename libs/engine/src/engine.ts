@@ -139,6 +139,26 @@ class Engine implements api.EngineApi {
     });
   }
 
+  startWith(): Promise<api.RunStartedResult> {
+    return Promise.reject(notYet());
+  }
+
+  reportAndLease(): Promise<api.ReportAndLeaseResult> {
+    return Promise.reject(notYet());
+  }
+
+  claim(call: api.ClaimTasks): Promise<readonly api.LeasedTask[]> {
+    return this.query(() => this.options.store.claim(call));
+  }
+
+  claimable(
+    namespace: string,
+    definitions: readonly api.ClaimableDefinition[],
+    limit: number,
+  ): Promise<readonly api.ClaimableTask[]> {
+    return this.query(() => this.options.store.claimable(namespace, definitions, limit));
+  }
+
   signal(command: api.SignalRun): Promise<api.SignalResult> {
     return this.call((settle) => this.push(signalWork(command, { hash: this.options.hash, settle })));
   }
@@ -275,6 +295,10 @@ class Engine implements api.EngineApi {
       throw unavailable(error);
     }
   }
+}
+
+function notYet(): EngineError {
+  return new EngineError('unavailable', 'NOT_BUILT', 'this engine cannot do this yet');
 }
 
 function dagOf(text: string, id: string, version: number, templates: EngineOptions['templates']): Dag | DefinitionMiss {

@@ -10,6 +10,7 @@ export type {
   EngineHooks,
   EngineLimits,
   EngineOptions,
+  EventNames,
   JsonSchemaValidator,
   RunFacts,
   SchemaIssue,

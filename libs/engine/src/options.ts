@@ -3,6 +3,7 @@ import type {
   Decision,
   Dag,
   DispatchTask,
+  Journal,
   JsonText,
   Route,
   RunEvent,
@@ -110,6 +111,13 @@ export interface TaskFacts extends RunRef {
   readonly attempt: number;
 }
 
+/** How published journal rows are named and told on the events topic. */
+export interface EventNames {
+  topic(namespace: string): string;
+  /** `run` is the run after the decision that the row tells of. */
+  describe(run: RunState, journal: Journal): { readonly type: string; readonly payload: JsonText };
+}
+
 export interface EngineOptions {
   readonly store: Store;
   readonly templates: TemplateCompiler;
@@ -131,6 +139,14 @@ export interface EngineOptions {
   readonly hooks?: EngineHooks;
   /** The write that dispatches this task may lease it at once, for a worker in this process. */
   readonly leaseNewTask?: (run: RunState, task: DispatchTask) => NewLease | null;
+  /** Default: topic `baton.<namespace>.events`, type = the kind of the journal row. */
+  readonly events?: EventNames;
+  /**
+   * R30: `single-statement` keeps no transaction open over a turn of the event loop, which user code may block in the
+   * embedded runtime. Decisions on leases then read without locks, and their write repeats what they saw. Excepted are
+   * retries of runs with a business key and contested keyed starts. Default `allowed`.
+   */
+  readonly transactions?: 'allowed' | 'single-statement';
   /** How often the shared poller looks for results that another process committed. Default 500 ms. */
   readonly resultPollMs?: number;
   readonly decide?: Decide;

@@ -16,9 +16,13 @@ import type {
 import type {
   AcquireAnswer,
   AcquireLease,
+  ClaimTasks,
+  ClaimableDefinition,
+  ClaimableTask,
   HeartbeatAnswer,
   HeartbeatCall,
   JournalView,
+  LeasedTask,
   ListRuns,
   RunDetails,
   RunPage,
@@ -80,6 +84,19 @@ export interface Store {
   /** R9, R10: set-based, on task rows alone, SKIP LOCKED (skipped = RETRY). Answers in the order of the calls. */
   acquire(calls: readonly AcquireLease[]): Promise<readonly AcquireAnswer[]>;
   heartbeat(calls: readonly HeartbeatCall[]): Promise<readonly HeartbeatAnswer[]>;
+
+  /**
+   * Library mode (R29): leases tasks of route local that are SCHEDULED, not leased and not cut off, of open runs of these
+   * definition versions and queues, oldest dispatch first, at most `limit`; on task rows alone, SKIP LOCKED (R9). The same
+   * owner and call id get the same leases again while they last, and nothing else.
+   */
+  claim(call: ClaimTasks): Promise<readonly LeasedTask[]>;
+  /** What `claim` would choose from, without locks or leases. */
+  claimable(
+    namespace: string,
+    definitions: readonly ClaimableDefinition[],
+    limit: number,
+  ): Promise<readonly ClaimableTask[]>;
 
   /** Text of a definition version; deleted ones still load. undefined = no such version. */
   loadDefinition(namespace: string, id: string, version: number): Promise<string | undefined>;

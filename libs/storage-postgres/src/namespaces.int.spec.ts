@@ -5,6 +5,7 @@ import { completedReport, engineOn, openTasks, publish, type EngineOnPostgres } 
 import { storeFixture, type StoreFixture } from './testing/store-fixture.js';
 import { NAMESPACE, newRunId, runWrite, startWrite } from './testing/writes.js';
 
+const definitions = [{ id: 'diamond', version: 1, queue: 'work' }];
 const STRANGER = 'stranger';
 
 interface Known {
@@ -66,10 +67,16 @@ describe('a stranger who knows the ids', () => {
     const task = { ...run, taskId: known.taskId, nodeId: known.nodeId, attempt: known.attempt };
     const command = { ...run, requestId: 'r' };
     const lease = { owner: 'w', callId: 'c', ttlMs: 0, wantInput: true };
+    const neverWritten = () => Promise.reject(new Error('nothing was decided'));
     return {
       start: () => engine.start({ namespace: STRANGER, definitionId: 'diamond', input: '1', idempotencyKey: 'k' }),
+      startWith: () => engine.startWith({ namespace: STRANGER, definitionId: 'diamond', input: '1' }, neverWritten),
       report: () => engine.report({ ...completedReport(known.runId, task), namespace: STRANGER }),
+      reportAndLease: () =>
+        engine.reportAndLease({ ...completedReport(known.runId, task), namespace: STRANGER }, { ...lease, max: 9 }),
       acquire: () => engine.acquire({ ...task, ...lease }),
+      claim: () => engine.claim({ ...lease, namespace: STRANGER, definitions, limit: 9 }),
+      claimable: () => engine.claimable(STRANGER, definitions, 9),
       heartbeat: () => engine.heartbeat({ ...task, leaseId: known.leaseId, ttlMs: 0, progress: '1' }),
       signal: () => engine.signal({ ...run, name: 'other', payload: '1', signalId: 's1' }),
       retry: () => engine.retry(command),
@@ -93,7 +100,11 @@ describe('a stranger who knows the ids', () => {
     const notFound = 'not-found RUN_NOT_FOUND';
     expect(answers).toEqual({
       start: 'not-found DEFINITION_NOT_FOUND',
+      startWith: 'not-found DEFINITION_NOT_FOUND',
       report: 'NOT_FOUND',
+      reportAndLease: { outcome: 'NOT_FOUND', leased: [], status: null },
+      claim: [],
+      claimable: [],
       acquire: { status: 'NOT_YET' },
       heartbeat: { status: 'LOST' },
       signal: notFound,
@@ -148,6 +159,8 @@ describe('a stranger who knows the ids', () => {
       committedRuns: async () => (await store.committedRuns(last!.id, [ref])).size,
       acquire: () => store.acquire([{ ...lease, owner: 'w', callId: 'c', wantInput: true }]),
       heartbeat: () => store.heartbeat([{ ...lease, leaseId: known.leaseId }]),
+      claim: () => store.claim({ ...ref, owner: 'w', callId: 'c', ttlMs: 0, definitions, limit: 9 }),
+      claimable: () => store.claimable(STRANGER, definitions, 9),
       loadDefinition: () => store.loadDefinition(STRANGER, 'diamond', 1),
       deployedVersion: () => store.deployedVersion(STRANGER, 'diamond'),
       flagStuck: () => store.flagStuck(ref, 'mine'),
@@ -183,6 +196,8 @@ describe('a stranger who knows the ids', () => {
       committedRuns: 0,
       acquire: [{ status: 'NOT_YET' }],
       heartbeat: [{ status: 'LOST' }],
+      claim: [],
+      claimable: [],
       loadDefinition: undefined,
       deployedVersion: undefined,
       flagStuck: undefined,

@@ -23,9 +23,13 @@ export function countCalls(engine: EngineApi): CountedEngine {
     inFlight: () => inFlight,
     engine: {
       start: counted((command) => engine.start(command)),
+      startWith: counted((command, write) => engine.startWith(command, write)),
       report: counted((report) => engine.report(report)),
+      reportAndLease: counted((report, wish) => engine.reportAndLease(report, wish)),
       acquire: counted((call) => engine.acquire(call)),
       heartbeat: counted((call) => engine.heartbeat(call)),
+      claim: counted((call) => engine.claim(call)),
+      claimable: (...args) => engine.claimable(...args),
       signal: counted((command) => engine.signal(command)),
       retry: counted((command) => engine.retry(command)),
       retryCompensation: counted((command) => engine.retryCompensation(command)),

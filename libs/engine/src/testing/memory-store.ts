@@ -1,7 +1,7 @@
 import type { BufferedSignal, ExpiredSignal, Loaded, RunStatus, TimerRow } from '@baton/core';
 import { isTerminal } from '@baton/core';
 import type { AcquireAnswer, AcquireLease, HeartbeatAnswer, HeartbeatCall, JournalView, ListRuns } from '../api.js';
-import type { RunDetails, RunPage, RunView } from '../api.js';
+import type { ClaimableTask, LeasedTask, RunDetails, RunPage, RunView } from '../api.js';
 import { isCleared } from '../fold/run-fold.js';
 import {
   FenceMissError,
@@ -180,6 +180,16 @@ export class MemoryStore implements Store {
         ? { status: 'RETRY' }
         : heartbeatOn(this.rowOf(call), call, this.nowMs),
     );
+  }
+
+  async claim(): Promise<readonly LeasedTask[]> {
+    await this.statement('claim');
+    return [];
+  }
+
+  async claimable(): Promise<readonly ClaimableTask[]> {
+    await this.statement('claimable');
+    return [];
   }
 
   async loadDefinition(namespace: string, id: string, version: number): Promise<string | undefined> {
