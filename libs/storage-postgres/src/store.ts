@@ -1,4 +1,5 @@
 import type { Store } from '@baton/engine';
+import { claimTasks, readClaimable } from './claims.js';
 import { readCommands } from './commands.js';
 import { committedRuns } from './committed.js';
 import { integer, text, word } from './decode.js';
@@ -49,6 +50,8 @@ export function createPostgresStore(options: PoolOptions): Store {
     committedRuns: (batchId, refs) => committedRuns(db, batchId, refs),
     acquire: (calls) => acquireLeases(db, calls),
     heartbeat: (calls) => renewLeases(db, calls),
+    claim: (call) => claimTasks(db, call),
+    claimable: (namespace, definitions, limit) => readClaimable(db, namespace, definitions, limit),
     ...smallReads(db),
     ...pushes(db),
     getRun: (namespace, runId, withPayloads) => getRun(views, namespace, runId, withPayloads),

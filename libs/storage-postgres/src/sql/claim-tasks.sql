@@ -68,13 +68,14 @@ granted AS (
     t.lease_id, a.ttl_ms, t.start_to_close_ms, t.input, t.progress
 )
 SELECT g.run_id, g.task_id, g.node_id, g.item, g.kind, g.generation, g.attempt, g.failures, g.queue, g.handler,
-  g.lease_id, g.ttl_ms, g.start_to_close_ms, g.input, g.progress,
-  f.definition_id, f.definition_version, f.epoch, f.traceparent, f.dispatched_at
+  f.definition_id, f.definition_version, f.epoch, f.traceparent, g.lease_id, g.ttl_ms, g.start_to_close_ms, g.input,
+  g.progress, f.dispatched_at
 FROM granted g JOIN free f ON f.run_id = g.run_id AND f.task_id = g.task_id
 UNION ALL
 SELECT t.run_id, t.task_id, t.node_id, t.item, t.kind, t.generation, t.attempt, t.failures, t.queue, t.handler,
-  t.lease_id, (extract(epoch FROM t.lease_expires_at - c.now) * 1000)::bigint, t.start_to_close_ms, t.input, t.progress,
-  s.definition_id, s.definition_version, s.epoch, s.traceparent, s.dispatched_at
+  s.definition_id, s.definition_version, s.epoch, s.traceparent, t.lease_id,
+  (extract(epoch FROM t.lease_expires_at - c.now) * 1000)::bigint, t.start_to_close_ms, t.input, t.progress,
+  s.dispatched_at
 FROM clock c
 CROSS JOIN same s
 CROSS JOIN LATERAL (

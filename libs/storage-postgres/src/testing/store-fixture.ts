@@ -1,6 +1,7 @@
 import type { Store } from '@baton/engine';
 import { createDatabase, moveClock, type TestDatabase } from '@baton/testkit';
 import { Client, type QueryResultRow } from 'pg';
+import type { PoolOptions } from '../pool.js';
 import { createPostgresStore } from '../store.js';
 
 /** The oldest release that the storage suite runs on, and the newest. */
@@ -19,9 +20,18 @@ export interface StoreFixture {
   close(): Promise<void>;
 }
 
-export async function storeFixture(major: (typeof MAJORS)[number] = 18): Promise<StoreFixture> {
-  const database: TestDatabase = await createDatabase({ major });
-  const store = createPostgresStore({ url: database.url, poolSize: 4 });
+export interface FixtureOptions {
+  /** A database of the embedded runtime (R29). */
+  readonly library?: boolean;
+  readonly pool?: Partial<PoolOptions>;
+}
+
+export async function storeFixture(
+  major: (typeof MAJORS)[number] = 18,
+  { library = false, pool = {} }: FixtureOptions = {},
+): Promise<StoreFixture> {
+  const database: TestDatabase = await createDatabase({ major, library });
+  const store = createPostgresStore({ url: database.url, poolSize: 4, ...pool });
   const clients: Client[] = [];
   const connect = async (): Promise<Client> => {
     const client = new Client({ connectionString: database.url });
