@@ -1,5 +1,12 @@
 export { assertNever } from './assert-never.js';
-export { MAX_JSON_DEPTH, MAX_PAYLOAD_BYTES } from './json/limits.js';
+export {
+  MAX_FAILURE_CODE_CHARS,
+  MAX_FAILURE_MESSAGE_CHARS,
+  MAX_JSON_DEPTH,
+  MAX_PAYLOAD_BYTES,
+  MAX_PROGRESS_BYTES,
+} from './json/limits.js';
+export { storable } from './json/storable.js';
 export { checkPayload, type PayloadCheck, type PayloadCode } from './json/check-payload.js';
 export { findPath, jsonPointer, sliceByPath, type PathSegment } from './json/path.js';
 export { parseJson, type JsonMember, type JsonNode, type JsonParse } from './json/parse.js';

@@ -64,9 +64,6 @@ export {
   type TaskRecord,
 } from './run-messages.js';
 export {
-  MAX_FAILURE_CODE_CHARS,
-  MAX_FAILURE_MESSAGE_CHARS,
-  MAX_PROGRESS_BYTES,
   REPORT_REJECTED,
   acquireFromProto,
   acquireResultFromProto,
@@ -78,7 +75,6 @@ export {
   rejectedReport,
   reportAnswerToProto,
   reportFromProto,
-  storable,
   type AcquireCall,
   type AcquireResult,
   type HeartbeatRenewal,

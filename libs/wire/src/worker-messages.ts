@@ -1,5 +1,13 @@
 import type { workerV1 } from '@baton/contracts';
-import type { Failure, JsonText, ReportOutcome } from '@baton/core';
+import {
+  MAX_FAILURE_CODE_CHARS,
+  MAX_FAILURE_MESSAGE_CHARS,
+  MAX_PROGRESS_BYTES,
+  storable,
+  type Failure,
+  type JsonText,
+  type ReportOutcome,
+} from '@baton/core';
 import { acquireStatus, heartbeatStatus, reportOutcome, type AcquireStatus, type HeartbeatStatus } from './enums.js';
 import { Problems } from './problems.js';
 
@@ -58,9 +66,6 @@ export interface ReportedResult {
   readonly notStarted?: boolean;
 }
 
-export const MAX_FAILURE_MESSAGE_CHARS = 8_192;
-export const MAX_FAILURE_CODE_CHARS = 100;
-export const MAX_PROGRESS_BYTES = 16 * 1024;
 const MAX_OWNER_CHARS = 200;
 const MAX_ID_CHARS = 200;
 
@@ -228,10 +233,6 @@ function reportedFailure(request: workerV1.ReportTaskResultRequest, nodeId: stri
     message: storable(request.error, MAX_FAILURE_MESSAGE_CHARS) || 'task execution failed',
     nodeId,
   };
-}
-
-export function storable(text: string, maxChars: number): string {
-  return text.replaceAll('\0', '\uFFFD').slice(0, maxChars).toWellFormed();
 }
 
 export function reportAnswerToProto(taskId: string, outcome: ReportOutcome): workerV1.ReportTaskResultResponse {

@@ -6,6 +6,7 @@ import {
   type ConsumedBatch,
   type TopicLayout,
 } from '@baton/bus-kafka';
+import { after } from '@baton/execution';
 import { hostname } from 'node:os';
 import { randomUUID } from 'node:crypto';
 import { Attempt, type AttemptEnd } from './attempt/attempt.js';
@@ -14,7 +15,6 @@ import { DeadLetters } from './intake/dead-letters.js';
 import { Intake, type Granted } from './intake/intake.js';
 import { consoleLogger, type WorkerLogger } from './logger.js';
 import { SessionClient } from './session/session-client.js';
-import { after } from './timers.js';
 
 export interface WorkerOptions {
   /** Kafka, host:port. */

@@ -1,6 +1,6 @@
 import { endForward } from './end-forward.js';
 import type { RunCancelled } from './events.js';
-import { cleanText } from './failures.js';
+import { storable } from '../json/storable.js';
 import type { Failure } from './state.js';
 import { APPLIED, refused, type Outcome, type Transition } from './transition.js';
 
@@ -11,7 +11,7 @@ export function onRunCancelled(t: Transition, event: RunCancelled): Outcome {
   const { status, cause } = t.state;
   switch (status) {
     case 'RUNNING': {
-      const failure: Failure = { code: 'CANCELLED', message: cleanText(event.reason, MAX_REASON_LENGTH) };
+      const failure: Failure = { code: 'CANCELLED', message: storable(event.reason, MAX_REASON_LENGTH) };
       t.journal('run.cancel_requested', { detail: failure.message });
       endForward(t, { cause: 'cancel', failure, undo: true });
       return APPLIED;

@@ -1,3 +1,4 @@
+import { storable } from '../json/storable.js';
 import type { Failure } from './state.js';
 
 const MAX_CODE_LENGTH = 128;
@@ -9,12 +10,8 @@ const MAX_MESSAGE_LENGTH = 4_000;
  */
 export function cleanFailure(failure: Failure, nodeId: string): Failure {
   return {
-    code: cleanText(failure.code, MAX_CODE_LENGTH) || 'TASK_FAILED',
-    message: cleanText(failure.message, MAX_MESSAGE_LENGTH),
+    code: storable(failure.code, MAX_CODE_LENGTH) || 'TASK_FAILED',
+    message: storable(failure.message, MAX_MESSAGE_LENGTH),
     nodeId,
   };
-}
-
-export function cleanText(text: string, maxLength: number): string {
-  return text.slice(0, maxLength).replaceAll('\u0000', '\ufffd').toWellFormed();
 }

@@ -1,10 +1,9 @@
 import { workerV1 } from '@baton/contracts';
+import { NonRetryableError, rawJson, retryLater } from '@baton/execution';
 import { ApiError } from '@baton/wire';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TaskContext, TaskHandler } from '../context.js';
-import { NonRetryableError, retryLater } from '../errors.js';
 import { silentLogger } from '../logger.js';
-import { rawJson } from '../result.js';
 import type { TaskMessage } from '../task-message.js';
 import { Attempt } from './attempt.js';
 

@@ -1,12 +1,28 @@
 import { workerV1 } from '@baton/contracts';
-import { MAX_PROGRESS_BYTES, reportOutcome } from '@baton/wire';
+import {
+  encodeProgress,
+  lazily,
+  LeaseKeeper,
+  systemClock,
+  verdictOfError,
+  verdictOfResult,
+  type BeatAnswer,
+  type KeptLease,
+  type Verdict,
+} from '@baton/execution';
+import { heartbeatResultFromProto, reportOutcome } from '@baton/wire';
 import type { TaskContext, TaskHandler } from '../context.js';
 import { withFields, type WorkerLogger } from '../logger.js';
-import { encodeResult } from '../result.js';
 import type { SessionClient } from '../session/session-client.js';
 import type { TaskMessage } from '../task-message.js';
-import { LeaseKeeper, type GrantedLease } from './lease-keeper.js';
-import { verdictOfError, verdictOfResult, type Verdict } from './verdict.js';
+import { workerRules } from './verdict.js';
+
+export interface GrantedLease extends KeptLease {
+  readonly runId: string;
+  readonly taskId: string;
+  readonly attempt: number;
+  readonly leaseId: string;
+}
 
 export interface AttemptParts {
   readonly task: TaskMessage;
@@ -27,8 +43,8 @@ export class Attempt {
   private giveBack: (() => void) | undefined;
 
   constructor(private readonly parts: AttemptParts) {
-    const { task, lease, session, logger } = parts;
-    this.keeper = new LeaseKeeper(lease, session);
+    const { task, lease, logger } = parts;
+    this.keeper = new LeaseKeeper({ lease, clock: systemClock, beat: (progress) => this.beat(progress) });
     const fields = { run_id: task.runId, node_id: task.nodeId, kind: task.kind, attempt: task.attempt };
     this.log = withFields(logger, fields);
   }
@@ -73,12 +89,18 @@ export class Attempt {
 
   private async call(handler: TaskHandler): Promise<Verdict> {
     try {
-      return verdictOfResult(await handler(this.context()));
+      return verdictOfResult(await handler(this.context()), workerRules);
     } catch (thrown) {
-      const verdict = verdictOfError(thrown, this.keeper.cause);
+      const verdict = verdictOfError(thrown, this.keeper.cause, workerRules);
       if (verdict.kind === 'failed') this.log.warn({ code: verdict.code, err: thrown }, 'the handler failed');
       return verdict;
     }
+  }
+
+  private async beat(progress: string | undefined): Promise<BeatAnswer> {
+    const { runId, taskId, attempt, leaseId } = this.parts.lease;
+    const request = { runId, taskId, attempt, leaseId, ttlSeconds: 0n, progress };
+    return heartbeatResultFromProto(await this.parts.session.heartbeat(request));
   }
 
   private context(): TaskContext {
@@ -160,18 +182,4 @@ const EMPTY_REPORT = workerV1.ReportTaskResultRequest.fromPartial({});
 function noHandler(name: string): Verdict {
   const message = `this worker has no handler named ${name}`;
   return { kind: 'failed', code: 'NO_HANDLER', message, retryable: true };
-}
-
-function encodeProgress(value: unknown): string {
-  const encoded = encodeResult(value);
-  if (!encoded.ok) throw new TypeError(`progress: ${encoded.message}`);
-  if (Buffer.byteLength(encoded.text) > MAX_PROGRESS_BYTES) {
-    throw new RangeError(`progress must have at most ${MAX_PROGRESS_BYTES} bytes of JSON`);
-  }
-  return encoded.text;
-}
-
-function lazily<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined;
-  return () => (made ??= { value: make() }).value;
 }

@@ -1,5 +1,34 @@
-import { AttemptAborted, NonRetryableError, retryLater, TaskError } from '../errors.js';
-import { verdictOfError, verdictOfResult } from './verdict.js';
+import {
+  AttemptAborted,
+  NonRetryableError,
+  retryLater,
+  TaskError,
+  verdictOfError as errorVerdict,
+  verdictOfResult as resultVerdict,
+  type AbortCause,
+} from '@baton/execution';
+import { workerRules } from './verdict.js';
+
+const verdictOfError = (thrown: unknown, aborted: AbortCause | undefined) => errorVerdict(thrown, aborted, workerRules);
+const verdictOfResult = (value: unknown) => resultVerdict(value, workerRules);
+
+class Unspeakable extends Error {
+  override get message(): string {
+    throw new Error('no');
+  }
+}
+
+const refusing: unknown = new Proxy(
+  {},
+  {
+    getPrototypeOf: () => {
+      throw new Error('no');
+    },
+    get: () => {
+      throw new Error('no');
+    },
+  },
+);
 
 describe('what a handler threw (B43)', () => {
   it('is a failure that the policy may retry', () => {
@@ -55,6 +84,8 @@ describe('what a handler threw (B43)', () => {
     ['an object', { a: 1 }, 'the handler threw {"a":1}'],
     ['a BigInt', 10n, 'the handler threw a bigint'],
     ['an error without text', new TypeError(), 'TypeError'],
+    ['an error whose message is a getter that throws', new Unspeakable(), ''],
+    ['a proxy that refuses everything', refusing, 'the handler threw a object'],
     ['text with NUL', new Error('a\0b'), 'a\uFFFDb'],
   ])('may be %s', (_what, thrown, message) => {
     expect(verdictOfError(thrown, undefined)).toMatchObject({ kind: 'failed', code: 'TASK_FAILED', message });

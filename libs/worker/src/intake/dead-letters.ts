@@ -5,9 +5,9 @@ import {
   type ConsumedMessage,
   type LaneProducer,
 } from '@baton/bus-kafka';
+import { backoffMs } from '@baton/execution';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkerLogger } from '../logger.js';
-import { backoffMs } from '../timers.js';
 
 export interface DeadLetterOptions {
   readonly connection: BusConnection;

@@ -1,9 +1,9 @@
 import type { ConsumedBatch, ConsumedMessage } from '@baton/bus-kafka';
+import { after, backoffMs } from '@baton/execution';
 import { acquireResultFromProto, ApiError, type AcquireResult } from '@baton/wire';
 import type { WorkerLogger } from '../logger.js';
 import type { SessionClient } from '../session/session-client.js';
 import { parseTaskMessage, type TaskMessage } from '../task-message.js';
-import { after, backoffMs } from '../timers.js';
 import { Delivery } from './delivery.js';
 import { ReadyQueue } from './ready-queue.js';
 

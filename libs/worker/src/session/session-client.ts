@@ -1,8 +1,8 @@
 import { credentials, Metadata, type ChannelCredentials } from '@grpc/grpc-js';
 import { workerV1 } from '@baton/contracts';
+import { after, backoffMs } from '@baton/execution';
 import { ApiError, AUTHORIZATION_KEY, bearer, fromGrpcError, GRPC } from '@baton/wire';
 import type { WorkerLogger } from '../logger.js';
-import { after, backoffMs } from '../timers.js';
 import { SessionLink, type Answer, type Call } from './session-link.js';
 
 /**

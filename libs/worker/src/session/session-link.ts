@@ -1,6 +1,6 @@
 import type { ClientDuplexStream, Metadata } from '@grpc/grpc-js';
 import type { workerV1 } from '@baton/contracts';
-import { after } from '../timers.js';
+import { after } from '@baton/execution';
 
 export type SessionStream = ClientDuplexStream<workerV1.SessionRequest, workerV1.SessionResponse>;
 export type Call = NonNullable<workerV1.SessionCall['call']>;

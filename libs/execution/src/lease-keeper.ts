@@ -1,0 +1,168 @@
+import type { Clock } from './clock.js';
+import { AttemptAborted, type AbortCause } from './errors.js';
+
+export interface KeptLease {
+  readonly ttlMs: number;
+  /** 0 = no limit. */
+  readonly startToCloseMs: number;
+  /** The clock's time when the lease was asked for: it cannot have begun earlier. */
+  readonly askedAt: number;
+}
+
+/** What the owner of the lease says to one heartbeat. */
+export interface BeatAnswer {
+  readonly status: 'OK' | 'LOST' | 'CANCELLED' | 'RETRY';
+  /** The time to live from now on; absent or 0 = as before. */
+  readonly ttlMs?: number | undefined;
+}
+
+/** `infra_error`: nobody could say. `stale_lease`: the lease is somebody else's, or nobody's. */
+export type BeatFailureReason = 'infra_error' | 'stale_lease';
+
+export interface LeaseKeeperParts {
+  readonly lease: KeptLease;
+  readonly clock: Clock;
+  /** One heartbeat. Rejects when nobody could say: then the next one asks again. */
+  beat(progress: string | undefined): Promise<BeatAnswer>;
+  /** Default: three in each time to live. */
+  readonly beatEveryMs?: number;
+  readonly onBeatFailure?: (reason: BeatFailureReason, error: unknown) => void;
+}
+
+/**
+ * Renews one lease and aborts the attempt when it must stop.
+ *
+ * L1. The process's own monotonic clock decides: once `ttlMs` have passed since the last renewal that succeeded was
+ *     *sent*, the lease is taken as lost, whatever the network says. The database's expiry cannot come sooner.
+ * L2. The first cause stays; a lost lease after a cancel is still a cancel.
+ * L3. A lost lease is not renewed any more, and nothing is armed after `release`.
+ */
+export class LeaseKeeper {
+  private readonly controller = new AbortController();
+  private renewedAt: number;
+  private ttlMs: number;
+  private stopBeat: (() => void) | undefined;
+  private stopFence: (() => void) | undefined;
+  private readonly stopTimeout: (() => void) | undefined;
+  private progress: string | undefined;
+  private isProgressDue = false;
+  private isBeating = false;
+  private isReleased = false;
+  private isLost = false;
+  private isDenied = false;
+
+  constructor(private readonly parts: LeaseKeeperParts) {
+    const { lease, clock } = parts;
+    this.renewedAt = lease.askedAt;
+    // The same lease given again may have less than a millisecond left: then it is lost at once.
+    this.ttlMs = Math.max(1, lease.ttlMs);
+    this.armFence();
+    this.planBeat(this.beatEveryMs);
+    if (lease.startToCloseMs > 0) {
+      const leftMs = lease.askedAt + lease.startToCloseMs - clock.now();
+      this.stopTimeout = clock.after(leftMs, () => this.abort('TIMEOUT'));
+    }
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  get cause(): AbortCause | undefined {
+    const reason: unknown = this.controller.signal.reason;
+    return reason instanceof AttemptAborted ? reason.code : undefined;
+  }
+
+  /** The owner of the lease said that it is gone. Not so when the own clock gave it up: a report may be in time (R14). */
+  get wasDenied(): boolean {
+    return this.isDenied;
+  }
+
+  abort(cause: AbortCause): void {
+    if (!this.controller.signal.aborted) this.controller.abort(new AttemptAborted(cause));
+  }
+
+  /** Progress goes out at once, but not more often than a few times in each time to live. */
+  setProgress(progress: string): void {
+    this.progress = progress;
+    this.isProgressDue = true;
+    if (this.parts.clock.now() - this.renewedAt >= this.ttlMs / MIN_GAP_PER_TTL) this.planBeat(0);
+  }
+
+  /** The attempt has ended, and nobody needs its lease any more. */
+  release(): void {
+    this.isReleased = true;
+    this.stopBeat?.();
+    this.stopFence?.();
+    this.stopTimeout?.();
+  }
+
+  private get beatEveryMs(): number {
+    const { beatEveryMs } = this.parts;
+    // A lease that is shorter than what was asked for needs its heartbeats sooner.
+    return beatEveryMs !== undefined && beatEveryMs * 2 < this.ttlMs ? beatEveryMs : this.ttlMs / BEATS_PER_TTL;
+  }
+
+  private planBeat(ms: number): void {
+    if (this.isReleased || this.isLost) return;
+    this.stopBeat?.();
+    this.stopBeat = this.parts.clock.after(ms, () => void this.beat());
+  }
+
+  private async beat(): Promise<void> {
+    if (this.isBeating || this.isReleased || this.isLost) return;
+    this.isBeating = true;
+    const sentAt = this.parts.clock.now();
+    this.isProgressDue = false;
+    try {
+      const answer = await this.parts.beat(this.progress);
+      if (!this.isReleased && !this.isLost) this.apply(answer, sentAt);
+    } catch (error) {
+      // Nobody could say: the fence (L1) has the last word.
+      if (!this.isReleased) this.parts.onBeatFailure?.('infra_error', error);
+      this.planBeat(this.beatEveryMs);
+    } finally {
+      this.isBeating = false;
+    }
+  }
+
+  private apply(answer: BeatAnswer, sentAt: number): void {
+    switch (answer.status) {
+      case 'OK':
+        return this.renew(answer.ttlMs, sentAt);
+      case 'CANCELLED':
+        this.abort('CANCELLED');
+        return this.renew(answer.ttlMs, sentAt);
+      case 'RETRY':
+        return this.planBeat(Math.min(1_000, this.ttlMs / MIN_GAP_PER_TTL));
+      default:
+        // LOST, and words of a peer that is newer than this code: whoever cannot tell must not go on.
+        this.isDenied = true;
+        this.lose();
+        this.parts.onBeatFailure?.('stale_lease', undefined);
+    }
+  }
+
+  private renew(ttlMs: number | undefined, sentAt: number): void {
+    this.renewedAt = sentAt;
+    if (ttlMs !== undefined && ttlMs > 0) this.ttlMs = ttlMs;
+    this.armFence();
+    this.planBeat(this.isProgressDue ? this.ttlMs / MIN_GAP_PER_TTL : this.beatEveryMs);
+  }
+
+  private lose(): void {
+    this.isLost = true;
+    this.stopBeat?.();
+    this.stopFence?.();
+    this.abort('LEASE_LOST');
+  }
+
+  private armFence(): void {
+    this.stopFence?.();
+    const { clock } = this.parts;
+    this.stopFence = clock.after(this.renewedAt + this.ttlMs - clock.now(), () => this.lose());
+  }
+}
+
+const BEATS_PER_TTL = 3;
+const MIN_GAP_PER_TTL = 10;
