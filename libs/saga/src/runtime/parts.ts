@@ -2,7 +2,6 @@ import type { DueItem, FireResult } from '@baton/engine';
 import type { Saga, SagaResolver } from '../definition/saga.js';
 import type { Clock, StepResult } from '../executor/types.js';
 import type { ClaimedStep, JournalCore } from '../journal/ports.js';
-import type { Locker } from '../leader/locker.js';
 import type { SagaLogger, SagaObserver } from '../observe/observer.js';
 import type { SagaConfig } from './config.js';
 
@@ -33,6 +32,21 @@ export interface SingleRole {
   release(): Promise<void>;
 }
 
+/** Lock first, claim then (W2). An efficiency lock: without it, or when it is lost, leases alone keep order. */
+export interface LeaderGate {
+  readonly mode: 'leader_elect' | 'unsafe_no_leader';
+  /** Without waiting; null = not now, and somebody was told why. Never rejects. */
+  acquireLead(run: { readonly runId: string; readonly sagaId: string }): Promise<Lead | null>;
+}
+
+/** Of one run. Both ends are safe to call when there is nothing to end. */
+export interface Lead {
+  /** Never rejects. */
+  release(): Promise<void>;
+  /** Without I/O: the lock dies with its time to live. */
+  orphan(): void;
+}
+
 /** What has to be done in a database now and then. */
 export interface Upkeep {
   ensurePartitions(): Promise<void>;
@@ -50,7 +64,7 @@ export interface RuntimeParts {
   readonly config: SagaConfig;
   /** Steps that run at once in this process (W20). */
   readonly concurrency: number;
-  readonly locker: Locker | null;
+  readonly gate: LeaderGate;
   readonly observer: SagaObserver;
   readonly logger: SagaLogger;
   readonly clock: Clock;

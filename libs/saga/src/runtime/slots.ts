@@ -23,8 +23,7 @@ export class Slots {
   }
 
   give(count: number): void {
-    if (count === 0) return;
     this.taken -= count;
-    this.onFree();
+    if (count > 0) this.onFree();
   }
 }

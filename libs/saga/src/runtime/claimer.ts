@@ -1,0 +1,123 @@
+import type { ClaimablePeek, ClaimedStep } from '../journal/ports.js';
+import type { Driver } from './driver.js';
+import { Loop } from './loop.js';
+import type { RuntimeParts } from './parts.js';
+import { NO_LEAD, SharedLead } from './shared-lead.js';
+import type { Slots } from './slots.js';
+
+export interface ClaimerParts extends Pick<
+  RuntimeParts,
+  'journal' | 'gate' | 'config' | 'observer' | 'logger' | 'clock'
+> {
+  readonly slots: Slots;
+  readonly driver: Pick<Driver, 'begin'>;
+}
+
+/** What one look for steps came to. */
+export interface ClaimRound {
+  readonly claimed: number;
+  /** As many as were asked for: there may be more. */
+  readonly isFull: boolean;
+}
+
+/** Runs of other leaders are looked past: so many steps are looked at for each slot that is free. */
+const LOOK_AHEAD = 4;
+
+/**
+ * Owns: when to look for claimable steps. At once when kicked and when the last look found all it asked for; else once in
+ * each poll interval. Never without a free slot, and with a lease for each step that it hands on (W2, W20).
+ */
+export class Claimer extends Loop {
+  private isKicked = false;
+  private isHungry = true;
+  private pollAt = Number.NEGATIVE_INFINITY;
+  private isStopping = false;
+
+  constructor(private readonly parts: ClaimerParts) {
+    super({
+      name: 'claim',
+      clock: parts.clock,
+      logger: parts.logger,
+      errorBackoffMs: [Math.min(parts.config.pollIntervalMs, 1_000), 5_000],
+    });
+  }
+
+  /** Somebody knows of new steps. */
+  kick(): void {
+    this.isKicked = true;
+    this.wake();
+  }
+
+  /** Nothing is claimed from here on; a look that is under way still hands on what it got. */
+  override stop(): Promise<void> {
+    this.isStopping = true;
+    return super.stop();
+  }
+
+  /** One look. Rejects when the journal cannot be asked. */
+  async round(): Promise<ClaimRound> {
+    const { slots, config, observer, clock } = this.parts;
+    const asked = this.isStopping ? 0 : slots.take(config.claimBatchSize);
+    if (asked === 0) return { claimed: 0, isFull: false };
+    const began = clock.now();
+    let begun = 0;
+    try {
+      begun = this.parts.gate.mode === 'leader_elect' ? await this.claimLed(asked) : await this.claimAll(asked);
+      const result = begun === 0 ? 'empty' : 'claimed';
+      observer.tick?.({ result, claimed: begun, durationMs: clock.now() - began });
+      return { claimed: begun, isFull: begun === asked };
+    } catch (error) {
+      observer.tick?.({ result: 'error', claimed: 0, durationMs: clock.now() - began });
+      throw error;
+    } finally {
+      slots.give(asked - begun);
+    }
+  }
+
+  protected async runOnce(): Promise<number> {
+    const { slots, clock, config } = this.parts;
+    const now = clock.now();
+    const isDue = this.isKicked || this.isHungry || now >= this.pollAt;
+    // A slot that becomes free wakes this loop.
+    if (!isDue || slots.free === 0) return Math.max(1, this.pollAt > now ? this.pollAt - now : config.pollIntervalMs);
+    this.isKicked = false;
+    this.isHungry = false;
+    this.pollAt = now + config.pollIntervalMs;
+    const { isFull } = await this.round();
+    this.isHungry = isFull;
+    return isFull || this.isKicked ? 0 : config.pollIntervalMs;
+  }
+
+  private async claimAll(limit: number): Promise<number> {
+    const { journal, config } = this.parts;
+    const steps = await journal.claimPending({ limit, leaseMs: config.leaseDurationMs });
+    for (const step of steps) this.parts.driver.begin(step, new SharedLead(NO_LEAD));
+    return steps.length;
+  }
+
+  /** W2: the lock comes first, so that a step of somebody else's run is never leased and left lying. */
+  private async claimLed(limit: number): Promise<number> {
+    const peeked = await this.parts.journal.peekPending(limit * LOOK_AHEAD);
+    let begun = 0;
+    for (const peek of peeked) {
+      if (begun === limit || this.isStopping) break;
+      if (await this.lead(peek)) begun += 1;
+    }
+    return begun;
+  }
+
+  private async lead(peek: ClaimablePeek): Promise<boolean> {
+    const { gate, journal, config } = this.parts;
+    const lead = await gate.acquireLead({ runId: peek.runId, sagaId: peek.sagaId });
+    if (lead === null) return false;
+    let step: ClaimedStep | null = null;
+    try {
+      step = await journal.claimOne(peek, config.leaseDurationMs);
+    } finally {
+      if (step === null) await lead.release();
+    }
+    if (step === null) return false;
+    this.parts.driver.begin(step, new SharedLead(lead));
+    return true;
+  }
+}
