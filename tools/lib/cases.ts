@@ -24,11 +24,16 @@ const SKIPPED_FOLDER = /(?:^|\/)(?:dist|node_modules|generated)\//;
 const CASE = /\bB(\d{2,3})\b/g;
 
 export function readNumberedTitles(root: string): readonly NumberedTitle[] {
+  return readTitles(root).flatMap(({ file, title }) => {
+    const cases = [...new Set([...title.matchAll(CASE)].map(([id]) => id))];
+    return cases.length === 0 ? [] : [{ file, title, cases }];
+  });
+}
+
+/** Every title of every test of the workspace. */
+export function readTitles(root: string): readonly { readonly file: string; readonly title: string }[] {
   return FOLDERS.flatMap((folder) => testFiles(root, folder)).flatMap((file) =>
-    titlesOf(readFileSync(join(root, file), 'utf8')).flatMap((title) => {
-      const cases = [...new Set([...title.matchAll(CASE)].map(([id]) => id))];
-      return cases.length === 0 ? [] : [{ file, title, cases }];
-    }),
+    titlesOf(readFileSync(join(root, file), 'utf8')).map((title) => ({ file, title })),
   );
 }
 
@@ -104,7 +109,8 @@ export function withTests(markdown: string, titles: readonly NumberedTitle[]): s
     .join('\n');
 }
 
-function entryText({ file, title }: NumberedTitle): string {
+/** A test as it stands in a cell of a table below docs/reference. */
+export function entryText({ file, title }: { readonly file: string; readonly title: string }): string {
   const text = title.replaceAll('|', '\\|').replaceAll(/([_*`<[\]])/g, '\\$1');
   return `[${file.slice(file.lastIndexOf('/') + 1)}](../../${file}) ${text}`;
 }
