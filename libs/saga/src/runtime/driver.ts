@@ -1,12 +1,12 @@
 import { SagaError, type SagaErrorDetail } from '../journal/errors.js';
-import type { Appended, ClaimedStep, TakeNext } from '../journal/ports.js';
+import type { Appended, ClaimedStep } from '../journal/ports.js';
 import type { Saga } from '../definition/saga.js';
 import type { RunningAttempt, RuntimeParts } from './parts.js';
 import { Reporter } from './reporter.js';
 import { reportOf } from './reports.js';
 import type { SharedLead } from './shared-lead.js';
 import type { Slots } from './slots.js';
-import { stepFields } from './step-fields.js';
+import { stepFields } from '../executor/step-fields.js';
 
 export interface DriverParts extends Pick<
   RuntimeParts,
@@ -133,11 +133,12 @@ export class Driver {
     report: Parameters<Reporter['append']>[1],
   ): Promise<ClaimedStep | boolean> {
     const { slots, config } = this.parts;
-    const more = this.isStopping ? 0 : slots.take(fanOut(saga));
-    const take: TakeNext | undefined = this.isStopping ? undefined : { max: 1 + more, leaseMs: config.leaseDurationMs };
+    const wanted = this.isStopping ? 0 : fanOut(saga);
+    const more = slots.take(wanted);
+    const take = this.isStopping ? undefined : { max: 1 + more, leaseMs: config.leaseDurationMs };
     const reported = await this.reporter.append(drive.step, report, take);
     const claimed = reported.kind === 'appended' ? reported.appended.claimed : [];
-    if (reported.kind === 'appended') this.tell(reported.appended, take);
+    if (reported.kind === 'appended') this.tell(reported.appended, more < wanted);
     if (this.isStopping) {
       slots.give(more);
       return (await this.giveBack(claimed)) && reported.kind !== 'unreported';
@@ -148,9 +149,9 @@ export class Driver {
     return next ?? reported.kind !== 'unreported';
   }
 
-  private tell({ claimed, status }: Appended, take: TakeNext | undefined): void {
+  private tell({ claimed, status }: Appended, isShort: boolean): void {
     this.parts.onCommit();
-    if (take !== undefined && claimed.length === take.max) this.parts.onLeftOver();
+    if (isShort && claimed.length > 0) this.parts.onLeftOver();
     if (claimed.length === 0 && (status === null || OPEN.has(status))) this.parts.onWaiting();
   }
 

@@ -7,8 +7,11 @@ import type { SagaConfig } from './config.js';
 
 /** What the runtime asks of the executor: one attempt of one step under its lease. */
 export interface StepRunner {
-  /** Begins at once and never throws. */
-  begin(step: ClaimedStep, saga: Saga): RunningAttempt;
+  /**
+   * Begins at once and never throws. `askedAt`: the clock's time before the call was sent that brought the lease (W10);
+   * default now.
+   */
+  begin(step: ClaimedStep, saga: Saga, askedAt?: number): RunningAttempt;
 }
 
 export interface RunningAttempt {

@@ -3,7 +3,7 @@ import { SagaError } from '../journal/errors.js';
 import type { Appended, ClaimedStep, JournalCore, StepLease, StepReport, TakeNext } from '../journal/ports.js';
 import type { SagaLogger } from '../observe/observer.js';
 import { rejectedReport } from './reports.js';
-import { stepFields } from './step-fields.js';
+import { stepFields } from '../executor/step-fields.js';
 
 export interface ReporterParts {
   readonly journal: Pick<JournalCore, 'append'>;

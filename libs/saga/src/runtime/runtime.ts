@@ -55,7 +55,7 @@ export class RuntimeCore implements Dispatcher {
    * stopped all the same. Stopping what is stopped is fine.
    */
   async stop(deadlineMs: number = DEFAULT_STOP_DEADLINE_MS): Promise<void> {
-    await this.starting;
+    if (this.currentState === 'starting') await this.starting;
     if (this.currentState === 'running') this.stopping = this.end(deadlineMs);
     if (this.currentState === 'stopping') await this.stopping;
   }
