@@ -142,22 +142,6 @@ describe('a run on the engine', () => {
     }
   });
 
-  it('leases a new task by the write that dispatches it, without a message, where an option says so', async () => {
-    const leaseId = '01900000-0000-7000-8000-00000000abcd';
-    const { engine, store } = memoryEngine({
-      leaseNewTask: (_run, { nodeId }) => (nodeId === 'b' ? { leaseId, owner: 'embedded', ttlMs: 30_000 } : null),
-    });
-    const { runId } = await startOf(engine, 'chain');
-    await engine.report(completed(store, runId, 'a'));
-    const { taskId, attempt } = openTask(store, runId, 'b');
-    expect(store.outbox.filter(({ type }) => type === 'task.dispatched')).toHaveLength(1);
-    const call = { namespace: 'default', runId, taskId, attempt, owner: 'w', callId: 'c', ttlMs: 0, wantInput: false };
-    expect((await engine.acquire(call)).status).toBe('HELD');
-    store.statements.clear();
-    expect(await engine.report({ ...completed(store, runId, 'b'), leaseId })).toBe('APPLIED');
-    expect([...store.statements]).toEqual([['write', 1]]);
-  });
-
   it('writes no task message for a local route (R29)', async () => {
     const { engine, store } = memoryEngine({ route: 'local' });
     const { runId } = await startOf(engine, 'single');

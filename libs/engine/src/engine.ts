@@ -1,18 +1,19 @@
-import type { Dag, DispatchTask, ParsedDefinition, ReportOutcome, RunState } from '@baton/core';
+import type { Dag, ParsedDefinition, ReportOutcome } from '@baton/core';
 import { decide, isTerminal, parseDefinition } from '@baton/core';
 import type * as api from './api.js';
 import { EngineError } from './api.js';
 import { DefinitionCache, isMiss, type DefinitionMiss, type LoadedDefinition } from './caches/definition-cache.js';
 import { RunCache } from './caches/run-cache.js';
-import { hashOfRun } from './fold/messages.js';
+import { defaultEvents, hashOfRun } from './fold/messages.js';
 import { EventPass, type PassDeps } from './lane/event-pass.js';
 import { Lane } from './lane/lane.js';
 import { LeasePass } from './lane/lease-pass.js';
+import { StartDecider, type StartWork } from './lane/start-decider.js';
 import { StartPass } from './lane/start-pass.js';
 import { StoreFailures, tellSafely, unavailable } from './lane/store-failures.js';
 import type { Work } from './lane/work.js';
 import { defaultLimits, type EngineHooks, type EngineLimits, type EngineOptions } from './options.js';
-import type { NewLease, RunRef } from './ports.js';
+import type { RunRef, RunStartWrite, StartResult } from './ports.js';
 import { ResultWaiters } from './result-waiters.js';
 import { checkUuid, invalid } from './use-cases/checks.js';
 import {
@@ -23,7 +24,7 @@ import {
   type CommandDeps,
 } from './use-cases/command-works.js';
 import { dueWork } from './use-cases/due-works.js';
-import { checkAcquire, checkHeartbeat } from './use-cases/lease-works.js';
+import { checkAcquire, checkClaim, checkClaimable, checkHeartbeat, checkWish } from './use-cases/lease-works.js';
 import { ReportWork } from './use-cases/report-work.js';
 import { signalWork } from './use-cases/signal-work.js';
 import { startWork } from './use-cases/start-work.js';
@@ -37,6 +38,8 @@ export function createEngine(options: EngineOptions): api.EngineApi {
 
 class Engine implements api.EngineApi {
   private readonly limits: EngineLimits;
+  private readonly cache: RunCache;
+  private readonly starts: StartDecider;
   private readonly lanes: readonly Lane[];
   private readonly waiters: ResultWaiters;
   private readonly failures: StoreFailures;
@@ -57,18 +60,20 @@ class Engine implements api.EngineApi {
         hooks.onRunEnded?.(run);
       },
     };
-    this.lanes = this.makeLanes();
+    this.cache = new RunCache(this.limits.cachedStateBytes);
+    const deps = this.passDeps();
+    const { schemas, route = 'kafka' } = options;
+    this.starts = new StartDecider({ ...deps, schemas, route });
+    this.lanes = this.makeLanes(deps);
   }
 
-  private makeLanes(): readonly Lane[] {
+  private passDeps(): PassDeps {
     const { store, newId, random, now } = this.options;
-    const cache = new RunCache(this.limits.cachedStateBytes);
-    const noLease = (_run: RunState, _task: DispatchTask): NewLease | null => null;
-    const deps: PassDeps = {
+    return {
       store,
-      cache,
+      cache: this.cache,
       failures: this.failures,
-      fold: { newId, leaseNewTask: this.options.leaseNewTask ?? noLease },
+      fold: { newId, events: this.options.events ?? defaultEvents },
       hooks: this.hooks,
       limits: this.limits,
       now,
@@ -79,14 +84,17 @@ class Engine implements api.EngineApi {
       random,
       batchRows: this.limits.batchRows,
     };
-    const { hooks, limits, failures } = this;
-    const { schemas, route = 'kafka', lanes = 1 } = this.options;
+  }
+
+  private makeLanes(deps: PassDeps): readonly Lane[] {
+    const { cache, hooks, limits, failures } = this;
+    const { store, lanes = 1 } = this.options;
     return Array.from(
       { length: lanes },
       () =>
         new Lane({
           events: new EventPass(deps),
-          starts: new StartPass({ ...deps, schemas, route }),
+          starts: new StartPass(deps, this.starts),
           leases: new LeasePass({ store, cache, failures, hooks }),
           limits,
         }),
@@ -106,21 +114,49 @@ class Engine implements api.EngineApi {
 
   start(command: api.StartRun): Promise<api.RunStartedResult> {
     return this.call((settle) => {
-      const { newId, hash, now } = this.options;
-      const work = startWork(command, { newId, hash, nowMs: now(), settle });
+      const lease = command.lease === undefined ? {} : { lease: checkWish(command.lease) };
+      const work = this.startWork({ ...command, ...lease }, settle);
       this.laneOf(work.runId).pushStart(work);
     });
   }
 
-  report(report: api.TaskReport): Promise<ReportOutcome> {
-    return this.call<ReportOutcome>((settle) => {
-      const tell = (outcome: ReportOutcome | EngineError): void => {
-        if (!(outcome instanceof EngineError)) {
-          tellSafely(() => this.hooks.onReport?.({ status: report.status, outcome }));
+  startWith(
+    { lease: _, ...command }: api.StartRun,
+    write: (start: RunStartWrite) => Promise<StartResult>,
+  ): Promise<api.RunStartedResult> {
+    return new Promise((resolve, reject) => {
+      if (this.isClosing) throw shuttingDown();
+      const work = this.startWork(command, (answer) =>
+        answer instanceof EngineError ? reject(answer) : resolve(answer),
+      );
+      this.starts.with(work, write).catch(reject);
+    });
+  }
+
+  private startWork(command: api.StartRun, settle: StartWork['settle']): StartWork {
+    const { newId, hash, now } = this.options;
+    return startWork(command, { newId, hash, nowMs: now(), settle });
+  }
+
+  async report(report: api.TaskReport): Promise<ReportOutcome> {
+    return (await this.reportOf(report)).outcome;
+  }
+
+  reportAndLease(report: api.TaskReport, wish: api.LeaseWish): Promise<api.ReportAndLeaseResult> {
+    return this.reportOf(report, wish);
+  }
+
+  private reportOf(report: api.TaskReport, wish?: api.LeaseWish): Promise<api.ReportAndLeaseResult> {
+    return this.call<api.ReportAndLeaseResult>((settle) => {
+      const tell = (answer: api.ReportAndLeaseResult | EngineError): void => {
+        if (!(answer instanceof EngineError)) {
+          tellSafely(() => this.hooks.onReport?.({ status: report.status, outcome: answer.outcome }));
         }
-        settle(outcome);
+        settle(answer);
       };
-      this.push(ReportWork.of(report, { hash: this.options.hash, settle: tell }));
+      const { hash } = this.options;
+      const lease = wish === undefined ? {} : { wish: checkWish(wish) };
+      this.push(ReportWork.of(report, { hash, settle: tell, ...lease }));
     });
   }
 
@@ -139,23 +175,23 @@ class Engine implements api.EngineApi {
     });
   }
 
-  startWith(): Promise<api.RunStartedResult> {
-    return Promise.reject(notYet());
+  async claim(raw: api.ClaimTasks): Promise<readonly api.LeasedTask[]> {
+    const call = checkClaim(raw);
+    if (this.isClosing) throw shuttingDown();
+    const leased = await this.query(() => this.options.store.claim(call));
+    // The first report of each then finds its fence here, where the run is known.
+    for (const { runId, taskId, attempt, leaseId } of leased) {
+      this.cache.rememberLease(runId, taskId, { attempt, leaseId });
+    }
+    return leased;
   }
 
-  reportAndLease(): Promise<api.ReportAndLeaseResult> {
-    return Promise.reject(notYet());
-  }
-
-  claim(call: api.ClaimTasks): Promise<readonly api.LeasedTask[]> {
-    return this.query(() => this.options.store.claim(call));
-  }
-
-  claimable(
+  async claimable(
     namespace: string,
     definitions: readonly api.ClaimableDefinition[],
     limit: number,
   ): Promise<readonly api.ClaimableTask[]> {
+    checkClaimable(definitions, limit);
     return this.query(() => this.options.store.claimable(namespace, definitions, limit));
   }
 
@@ -281,7 +317,7 @@ class Engine implements api.EngineApi {
   /** One promise for one call: what the lane answers, as a value or as the error it is. */
   private call<T>(enqueue: (settle: (answer: T | EngineError) => void) => void): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      if (this.isClosing) throw new EngineError('unavailable', 'SHUTTING_DOWN', 'this coordinator is stopping');
+      if (this.isClosing) throw shuttingDown();
       enqueue((answer) => (answer instanceof EngineError ? reject(answer) : resolve(answer)));
     });
   }
@@ -297,8 +333,8 @@ class Engine implements api.EngineApi {
   }
 }
 
-function notYet(): EngineError {
-  return new EngineError('unavailable', 'NOT_BUILT', 'this engine cannot do this yet');
+function shuttingDown(): EngineError {
+  return new EngineError('unavailable', 'SHUTTING_DOWN', 'this coordinator is stopping');
 }
 
 function dagOf(text: string, id: string, version: number, templates: EngineOptions['templates']): Dag | DefinitionMiss {

@@ -1,18 +1,7 @@
-import type {
-  DecideEnv,
-  Decision,
-  Dag,
-  DispatchTask,
-  Journal,
-  JsonText,
-  Route,
-  RunEvent,
-  RunState,
-  TaskKind,
-} from '@baton/core';
+import type { DecideEnv, Decision, Dag, Journal, JsonText, Route, RunEvent, RunState, TaskKind } from '@baton/core';
 import type { ReportOutcome, RunStatus, TemplateCompiler } from '@baton/core';
 import type { ReportStatus } from './api.js';
-import type { NewLease, RunRef, Store } from './ports.js';
+import type { RunRef, Store } from './ports.js';
 
 /** The state machine, as core has it. Given from outside only by tests that need it to fail. */
 export type Decide = (dag: Dag, run: RunState, event: RunEvent, env: DecideEnv) => Decision;
@@ -111,7 +100,7 @@ export interface TaskFacts extends RunRef {
   readonly attempt: number;
 }
 
-/** How published journal rows are named and told on the events topic. */
+/** How published journal rows are named and told. Where one of these throws, the default is used for that event. */
 export interface EventNames {
   topic(namespace: string): string;
   /** `run` is the run after the decision that the row tells of. */
@@ -137,8 +126,6 @@ export interface EngineOptions {
   readonly lanes?: number;
   readonly limits?: Partial<EngineLimits>;
   readonly hooks?: EngineHooks;
-  /** The write that dispatches this task may lease it at once, for a worker in this process. */
-  readonly leaseNewTask?: (run: RunState, task: DispatchTask) => NewLease | null;
   /** Default: topic `baton.<namespace>.events`, type = the kind of the journal row. */
   readonly events?: EventNames;
   /**

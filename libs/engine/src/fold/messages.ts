@@ -1,5 +1,6 @@
 import type { DispatchTask, Journal, JsonText, RunState } from '@baton/core';
 import { utf8Length } from '@baton/core';
+import type { EventNames } from '../options.js';
 
 /** A larger input travels in the answer of acquire (R35). */
 export const largestMessageInputBytes = 32 * 1024;
@@ -48,6 +49,24 @@ export function eventMessage(run: RunState, journal: Journal): JsonText {
     attempt: journal.attempt ?? undefined,
     code: journal.code ?? undefined,
   });
+}
+
+export const defaultEvents: EventNames = {
+  topic: eventsTopic,
+  describe: (run, journal) => ({ type: journal.kind, payload: eventMessage(run, journal) }),
+};
+
+/** Names of the deployment's own choosing; if they cannot be had, the event goes out under the engine's. */
+export function nameEvent(
+  names: EventNames,
+  run: RunState,
+  journal: Journal,
+): { readonly topic: string; readonly type: string; readonly payload: JsonText } {
+  try {
+    return { topic: names.topic(run.namespace), ...names.describe(run, journal) };
+  } catch {
+    return { topic: defaultEvents.topic(run.namespace), ...defaultEvents.describe(run, journal) };
+  }
 }
 
 /** FNV-1a. Spreads runs over lanes and outbox shards; nothing stored depends on it but `outbox.shard`. */

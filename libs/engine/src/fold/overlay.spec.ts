@@ -1,4 +1,5 @@
 import { newRun, type Action, type RunState, type TaskState } from '@baton/core';
+import { defaultEvents } from './messages.js';
 import { RunFacts } from './overlay.js';
 import { RunFold } from './run-fold.js';
 
@@ -13,9 +14,9 @@ const open: TaskState = {
 /** A batch of which one decision has been made, on a run with one open task. */
 function foldOf(actions: readonly Action[], tasks: readonly TaskState[] = [open]): RunFold {
   const state: RunState = { ...run, tasks: new Map([[open.taskId, open]]) };
-  const fold = new RunFold(state, null, { newId: () => 'id', leaseNewTask: () => null });
+  const fold = new RunFold(state, null, { newId: () => 'id', events: defaultEvents });
   const after = { ...state, tasks: new Map(tasks.map((task) => [task.taskId, task])) };
-  fold.add({ event: { type: 'TimerFired', timerId: 't' }, actions, state: after, leases: undefined });
+  fold.add({ event: { type: 'TimerFired', timerId: 't' }, actions, state: after, leases: undefined, wish: null });
   return fold;
 }
 

@@ -92,7 +92,7 @@ export class RunFacts {
   private viewLeases(ids: readonly string[], fold: RunFold): Map<string, LeaseFacts> {
     const view = new Map<string, LeaseFacts>();
     for (const taskId of ids) {
-      const facts = isBornHere(taskId, fold) ? notYetLeased : this.leases.get(taskId);
+      const facts = isBornHere(taskId, fold) ? newFacts(taskId, fold) : this.leases.get(taskId);
       if (facts !== undefined) view.set(taskId, facts);
     }
     return view;
@@ -146,10 +146,16 @@ function isInserted(signalId: string, fold: RunFold): boolean {
   return fold.signals.get(signalId)?.payloadHash != null;
 }
 
-/** The pending write begins this attempt: no worker can have seen it. */
+/** The pending write begins this attempt: what it leases is known, and no instant can have passed. */
 function isBornHere(taskId: string, fold: RunFold): boolean {
   const pending = fold.tasks.pending(taskId);
   return pending !== undefined && (pending.op === 'insert' || pending.wake.kind === 'dispatch');
+}
+
+function newFacts(taskId: string, fold: RunFold): LeaseFacts {
+  const wake = fold.tasks.pending(taskId)?.wake;
+  const lease = wake?.kind === 'dispatch' ? wake.lease : null;
+  return lease === null ? notYetLeased : { ...notYetLeased, leaseId: lease.leaseId, leaseOwner: lease.owner };
 }
 
 const notYetLeased: LeaseFacts = {

@@ -15,6 +15,7 @@ import {
   startOf,
   storeWithDefinitions,
 } from '../testing/index.js';
+import { defaultEvents } from './messages.js';
 
 /** One input, told by what it is about: which row it meets is seen when it is decided. */
 interface Op {
@@ -55,7 +56,7 @@ function passOver(store: MemoryStore, cachedStateBytes: number): EventPass {
     store,
     cache: new RunCache(limits.cachedStateBytes),
     failures: new StoreFailures({ store, limits, hooks: {}, random, now }),
-    fold: { newId, leaseNewTask: () => null },
+    fold: { newId, events: defaultEvents },
     hooks: {},
     limits,
     now,

@@ -1,14 +1,17 @@
 import type { Action, BufferSignal, ConsumeSignal, DispatchTask, Journal, LeaseFacts, RunEvent } from '@baton/core';
 import type { RunState, TimerKind } from '@baton/core';
 import { PUBLISHED_JOURNAL_KINDS, assertNever } from '@baton/core';
-import type { JournalWrite, NewLease, OutboxWrite, RunWrite, SignalWrite, TimerClear, TimerWrite } from '../ports.js';
-import { eventMessage, eventsTopic, hashOfRun, taskMessage, tasksTopic } from './messages.js';
+import type { LeasedTask, LeaseWish } from '../api.js';
+import type { EventNames } from '../options.js';
+import type { JournalWrite, OutboxWrite, RunWrite, SignalWrite, TimerClear, TimerWrite } from '../ports.js';
+import { hashOfRun, nameEvent, taskMessage, tasksTopic } from './messages.js';
 import { TaskRows } from './task-rows.js';
+import { WishedLeases } from './wished-leases.js';
 
-/** What the engine adds to a decision: ids of outbox rows, and leases that the write takes at once. */
+/** What the engine adds to a decision: ids of outbox rows and leases, and the names of events. */
 export interface FoldEnv {
   readonly newId: () => string;
-  readonly leaseNewTask: (run: RunState, task: DispatchTask) => NewLease | null;
+  readonly events: EventNames;
 }
 
 /** One decision, with what the fold must know of how it came to be. */
@@ -19,6 +22,8 @@ export interface FoldedStep {
   readonly state: RunState;
   /** Lease facts that the decision was made on, by task id. */
   readonly leases: ReadonlyMap<string, LeaseFacts> | undefined;
+  /** Who takes what the event dispatches, by the write itself; null = nobody. */
+  readonly wish: LeaseWish | null;
 }
 
 /**
@@ -72,12 +77,20 @@ export class RunFold {
     return this.steps === 0 || this.tasks.takes(actions);
   }
 
-  add(step: FoldedStep): void {
+  /** Answers what the write leases for the one whose event this is. */
+  add(step: FoldedStep): readonly LeasedTask[] {
     const before = this.current;
     this.current = step.state;
     this.steps += 1;
+    const leases = new WishedLeases(step.wish, this.traceparent, this.env.newId);
     let runSeq = before.outboxSeq;
-    for (const action of step.actions) runSeq = this.addAction(action, step, runSeq);
+    for (const action of step.actions) {
+      runSeq =
+        action.type === 'DispatchTask'
+          ? this.addDispatch(action, leases, runSeq)
+          : this.addAction(action, step, runSeq);
+    }
+    return leases.tasks;
   }
 
   toWrite(): RunWrite {
@@ -112,10 +125,8 @@ export class RunFold {
   }
 
   /** Answers the last run_seq used. Every action has its rows here. */
-  private addAction(action: Action, step: FoldedStep, runSeq: number): number {
+  private addAction(action: Exclude<Action, DispatchTask>, step: FoldedStep, runSeq: number): number {
     switch (action.type) {
-      case 'DispatchTask':
-        return this.addDispatch(action, runSeq);
       case 'Journal':
         return this.addJournal(action, runSeq);
       case 'CreateTask':
@@ -152,9 +163,9 @@ export class RunFold {
     }
   }
 
-  private addDispatch(action: DispatchTask, runSeq: number): number {
+  private addDispatch(action: DispatchTask, leases: WishedLeases, runSeq: number): number {
     const run = this.current;
-    const lease = this.env.leaseNewTask(run, action);
+    const lease = leases.take(run, action);
     this.tasks.dispatch(action, lease);
     // R29: a local route is claimed from the row. A leased task is in its worker's hands already.
     if (run.route === 'local') return runSeq;
@@ -169,7 +180,8 @@ export class RunFold {
     const { type: _type, ...row } = action;
     this.journal.push({ ...row, epoch: run.epoch });
     if (!PUBLISHED_JOURNAL_KINDS.has(action.kind)) return runSeq;
-    this.pushOutbox(runSeq + 1, eventsTopic(run.namespace), action.kind, eventMessage(run, action));
+    const { topic, type, payload } = nameEvent(this.env.events, run, action);
+    this.pushOutbox(runSeq + 1, topic, type, payload);
     return runSeq + 1;
   }
 

@@ -1,6 +1,6 @@
 import type { Dag, DecideEnv, Decision, Loaded, Needs, RunEvent } from '@baton/core';
 import { isTerminal } from '@baton/core';
-import { EngineError } from '../api.js';
+import { EngineError, type LeasedTask } from '../api.js';
 import { isMiss, type DefinitionCache, type DefinitionMiss } from '../caches/definition-cache.js';
 import type { Decide } from '../options.js';
 import { commandKey, type CommandRef, type LockedSession, type NeedsRequest, type Store } from '../ports.js';
@@ -205,12 +205,14 @@ export class Decider {
       turn.conclude({ kind: 'refused', refusal: decision.refusal, state: fold.state });
       return null;
     }
+    let leased: readonly LeasedTask[] = [];
     if (changes && event !== null) {
       if (!fold.takes(decision.actions)) return leave(turn, 'later');
-      fold.add({ event, actions: decision.actions, state: decision.state, leases: loaded?.leases });
+      const { actions, state } = decision;
+      leased = fold.add({ event, actions, state, leases: loaded?.leases, wish: current.wish ?? null });
       if (keepsId && current.command !== null) fold.commands.push(current.command);
     }
-    turn.conclude(decision.kind === 'applied' ? { kind: 'applied', decision } : { kind: 'ignored', decision });
+    turn.conclude(decision.kind === 'applied' ? { kind: 'applied', decision, leased } : { kind: 'ignored', decision });
     return null;
   }
 

@@ -1,6 +1,7 @@
 import { decide, parseDefinition } from '@baton/core';
 import { DefinitionCache } from '../caches/definition-cache.js';
 import { RunCache } from '../caches/run-cache.js';
+import { defaultEvents } from '../fold/messages.js';
 import { defaultLimits, type Decide } from '../options.js';
 import { FenceMissError, StoreError, type Store } from '../ports.js';
 import { countedIds, memoryEngine, openTask, plainTemplates, single, startOf } from '../testing/index.js';
@@ -35,7 +36,7 @@ async function bench(count = 3, decider: Decide = decide): Promise<Bench> {
   const pass = new EventPass({
     ...{ store: faulty, cache, limits, now, newId, random, decide: decider, hooks: {} },
     failures: new StoreFailures({ store: faulty, limits, hooks: {}, random, now }),
-    fold: { newId, leaseNewTask: () => null },
+    fold: { newId, events: defaultEvents },
     definitions: new DefinitionCache({ load: () => Promise.resolve({ dag: parsed.dag, size: 1 }) }, 10_000),
     deployedVersion: () => Promise.resolve(1),
     batchRows: limits.batchRows,

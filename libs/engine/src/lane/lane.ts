@@ -2,7 +2,8 @@ import { EngineError } from '../api.js';
 import type { EngineLimits } from '../options.js';
 import type { EventPass } from './event-pass.js';
 import type { AcquireWork, HeartbeatWork, LeasePass } from './lease-pass.js';
-import type { StartPass, StartWork } from './start-pass.js';
+import type { StartWork } from './start-decider.js';
+import type { StartPass } from './start-pass.js';
 import type { Work } from './work.js';
 
 type Settling = (error: EngineError) => void;

@@ -1,5 +1,5 @@
 import type { Dag, Decision, Refusal, RunEvent, RunState } from '@baton/core';
-import type { EngineError } from '../api.js';
+import type { EngineError, LeasedTask, LeaseWish } from '../api.js';
 import type { RunRef } from '../ports.js';
 
 /** A run as one event finds it: its state, and the lease that it is compared with (R9). */
@@ -24,7 +24,12 @@ export type Choice =
 
 /** How one event ended. `state` is the run after it. */
 export type Outcome =
-  | { readonly kind: 'applied'; readonly decision: Extract<Decision, { kind: 'applied' }> }
+  | {
+      readonly kind: 'applied';
+      readonly decision: Extract<Decision, { kind: 'applied' }>;
+      /** What the commit leased, as the work wished. */
+      readonly leased: readonly LeasedTask[];
+    }
   | { readonly kind: 'ignored'; readonly decision: Extract<Decision, { kind: 'ignored' }> }
   | { readonly kind: 'refused'; readonly refusal: Refusal; readonly state: RunState }
   | { readonly kind: 'missing' }
@@ -50,6 +55,8 @@ export interface Work extends RunRef {
   /** R24: lock the run's business key before the run. */
   readonly keysFirst: boolean;
   readonly command: CommandStamp | null;
+  /** Takes what the event dispatches. Default: nothing. */
+  readonly wish?: LeaseWish;
   choose(seen: SeenRun): Choice;
   /** Once the version is known, before `decide`: may this event be applied to it? */
   check?(dag: Dag): EngineError | null;

@@ -1,7 +1,8 @@
 import type { BufferedSignal, ExpiredSignal, Loaded, RunStatus, TimerRow } from '@baton/core';
 import { isTerminal } from '@baton/core';
 import type { AcquireAnswer, AcquireLease, HeartbeatAnswer, HeartbeatCall, JournalView, ListRuns } from '../api.js';
-import type { ClaimableTask, LeasedTask, RunDetails, RunPage, RunView } from '../api.js';
+import type { ClaimableDefinition, ClaimableTask, ClaimTasks, LeasedTask } from '../api.js';
+import type { RunDetails, RunPage, RunView } from '../api.js';
 import { isCleared } from '../fold/run-fold.js';
 import {
   FenceMissError,
@@ -24,6 +25,7 @@ import {
   type WriteBatch,
   type WriteResult,
 } from '../ports.js';
+import { claimableOf, freeRows, grantOn, sameCallRows, type ClaimRow } from './memory-claims.js';
 import { acquireOn, heartbeatOn } from './memory-leases.js';
 import {
   applyTaskWrite,
@@ -167,9 +169,7 @@ export class MemoryStore implements Store {
     await this.statement('acquire');
     return calls.map((call) => {
       if (this.taskLocks.has(`${call.runId}/${call.taskId}`)) return { status: 'RETRY' };
-      this.leases += 1;
-      const leaseId = `00000000-0000-7000-9000-${this.leases.toString(16).padStart(12, '0')}`;
-      return acquireOn(this.rowOf(call), call, this.nowMs, leaseId);
+      return acquireOn(this.rowOf(call), call, this.nowMs, this.nextLease());
     });
   }
 
@@ -182,14 +182,20 @@ export class MemoryStore implements Store {
     );
   }
 
-  async claim(): Promise<readonly LeasedTask[]> {
+  async claim(call: ClaimTasks): Promise<readonly LeasedTask[]> {
     await this.statement('claim');
-    return [];
+    const same = sameCallRows(this.claimRows(), call, this.nowMs);
+    const rows = same.length > 0 ? same : freeRows(this.claimRows(), call);
+    return rows.map((row) => grantOn(row, call, this.nowMs, this.nextLease()));
   }
 
-  async claimable(): Promise<readonly ClaimableTask[]> {
+  async claimable(
+    namespace: string,
+    definitions: readonly ClaimableDefinition[],
+    limit: number,
+  ): Promise<readonly ClaimableTask[]> {
     await this.statement('claimable');
-    return [];
+    return freeRows(this.claimRows(), { namespace, definitions, limit }).map(claimableOf);
   }
 
   async loadDefinition(namespace: string, id: string, version: number): Promise<string | undefined> {
@@ -489,6 +495,20 @@ export class MemoryStore implements Store {
   }): TaskRow | undefined {
     if (this.runs.get(call.runId)?.state.namespace !== call.namespace) return undefined;
     return this.tasks.get(call.runId)?.get(call.taskId);
+  }
+
+  private nextLease(): string {
+    this.leases += 1;
+    return `00000000-0000-7000-9000-${this.leases.toString(16).padStart(12, '0')}`;
+  }
+
+  /** Rows that nobody has locked. */
+  private *claimRows(): Iterable<ClaimRow> {
+    for (const [runId, tasks] of this.tasks) {
+      const run = this.runs.get(runId);
+      if (run === undefined) continue;
+      for (const [taskId, task] of tasks) if (!this.taskLocks.has(`${runId}/${taskId}`)) yield { run, task };
+    }
   }
 
   private async lock(runId: string): Promise<void> {

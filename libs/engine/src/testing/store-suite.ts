@@ -1,5 +1,6 @@
 import type { TaskState } from '@baton/core';
 import { FenceMissError, type LockedSession, type RunRef, type RunWrite, type Store } from '../ports.js';
+import { describeClaims } from './store-suite-claims.js';
 import { dispatched, ended, journalRow, outboxRow, runWrite, runningRow, startWrite, taskState } from './writes.js';
 
 /** A store of its own for one test, and what a test must do beside the port. */
@@ -32,6 +33,7 @@ export function describeStore(name: string, makeStore: () => Promise<StoreUnderT
     describeWrites(at);
     describeLocks(at);
     describeLeases(at);
+    describeClaims(() => made);
     describeNeeds(at);
   });
 }

@@ -1,6 +1,6 @@
 import type { Failure, ReportOutcome, RunEvent, TaskState } from '@baton/core';
 import { checkPayload } from '@baton/core';
-import type { EngineError, TaskReport } from '../api.js';
+import type { EngineError, LeaseWish, ReportAndLeaseResult, TaskReport } from '../api.js';
 import type { Choice, Outcome, SeenRun, Work } from '../lane/work.js';
 import { checkCount, checkDuration, checkName, checkUuid, cleanText, invalid, isUuid } from './checks.js';
 
@@ -9,7 +9,8 @@ const longestCode = 120;
 
 export interface ReportDeps {
   readonly hash: (text: string) => string;
-  readonly settle: (outcome: ReportOutcome | EngineError) => void;
+  readonly settle: (answer: ReportAndLeaseResult | EngineError) => void;
+  readonly wish?: LeaseWish;
 }
 
 /** A worker's report on its way (R14). All outcomes are acknowledged; only an EngineError makes the worker send again. */
@@ -20,6 +21,7 @@ export class ReportWork implements Work {
   readonly way = 'optimistic';
   readonly keysFirst = false;
   readonly command = null;
+  readonly wish?: LeaseWish;
   misses = 0;
   dataErrors = 0;
   /** R8: its content cannot be stored; the attempt fails instead. */
@@ -32,6 +34,7 @@ export class ReportWork implements Work {
   ) {
     this.namespace = report.namespace;
     this.runId = report.runId;
+    if (deps.wish !== undefined) this.wish = deps.wish;
     this.size = (report.output?.length ?? 0) + (report.failure?.message.length ?? 0);
   }
 
@@ -68,19 +71,20 @@ export class ReportWork implements Work {
   }
 
   settle(outcome: Outcome): void {
+    if (outcome.kind === 'failed') this.deps.settle(outcome.error);
+    else this.deps.settle({ outcome: this.outcomeOf(outcome), ...afterwards(outcome) });
+  }
+
+  private outcomeOf(outcome: Exclude<Outcome, { kind: 'failed' }>): ReportOutcome {
     switch (outcome.kind) {
-      case 'applied': {
-        const applied = outcome.decision.report ?? 'APPLIED';
-        return this.deps.settle(this.rejection === null ? applied : 'REJECTED');
-      }
+      case 'applied':
+        return this.rejection === null ? (outcome.decision.report ?? 'APPLIED') : 'REJECTED';
       case 'ignored':
-        return this.deps.settle(outcome.decision.report ?? 'STALE');
-      case 'failed':
-        return this.deps.settle(outcome.error);
+        return outcome.decision.report ?? 'STALE';
       case 'missing':
       case 'refused':
       case 'known-command':
-        return this.deps.settle('NOT_FOUND');
+        return 'NOT_FOUND';
     }
   }
 
@@ -133,6 +137,20 @@ export class ReportWork implements Work {
       default:
         throw invalid('STATUS_INVALID', `unknown status ${String(status)}`, '/status');
     }
+  }
+}
+
+function afterwards(outcome: Exclude<Outcome, { kind: 'failed' }>): Pick<ReportAndLeaseResult, 'leased' | 'status'> {
+  switch (outcome.kind) {
+    case 'applied':
+      return { leased: outcome.leased, status: outcome.decision.state.status };
+    case 'ignored':
+      return { leased: [], status: outcome.decision.state.status };
+    case 'refused':
+    case 'known-command':
+      return { leased: [], status: outcome.state.status };
+    case 'missing':
+      return { leased: [], status: null };
   }
 }
 

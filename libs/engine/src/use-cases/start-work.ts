@@ -1,6 +1,6 @@
 import { canonicalJson } from '@baton/core';
 import type { EngineError, RunStartedResult, StartRun } from '../api.js';
-import type { StartWork } from '../lane/start-pass.js';
+import type { StartWork } from '../lane/start-decider.js';
 import {
   checkClientRunId,
   checkDefinitionId,
