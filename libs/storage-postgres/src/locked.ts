@@ -1,6 +1,7 @@
 import type { KeyHolder, LockedSession, LockOptions, RunRef, StoredRun } from '@baton/engine';
 import { text, word } from './decode.js';
 import { loadNeeds } from './needs.js';
+import { againIfOvertaken, refuseIfOvertaken } from './overtaken.js';
 import type { Database, Session } from './pool.js';
 import { readCommands } from './commands.js';
 import { decodeRuns, refColumns } from './runs.js';
@@ -14,10 +15,11 @@ export async function withLockedRuns<T>(
   work: (session: LockedSession) => Promise<T>,
   { keysFirst = false, skipLocked = false }: LockOptions = {},
 ): Promise<T> {
-  return db.transaction(async (session) => {
+  return againIfOvertaken(db, async (session) => {
     const runs = refColumns(refs);
     const keys = keysFirst ? await lockBusinessKeys(session, refs) : NO_KEYS;
     const rows = await session.run(skipLocked ? 'lock-free-runs' : 'lock-runs', { runs });
+    await refuseIfOvertaken(session, rows);
     const locked = new Set(rows.map((row) => text(row[0])));
     const stored = decodeRuns(await session.run('read-runs', { runs }), refs);
     return work(lockedSession(session, stored, locked, keys));
