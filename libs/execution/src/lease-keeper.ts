@@ -27,6 +27,8 @@ export interface LeaseKeeperParts {
   /** Default: three in each time to live. */
   readonly beatEveryMs?: number;
   readonly onBeatFailure?: (reason: BeatFailureReason, error: unknown) => void;
+  /** The attempt must stop: called once, after its signal was aborted. */
+  readonly onAbort?: (cause: AbortCause) => void;
 }
 
 /**
@@ -38,7 +40,9 @@ export interface LeaseKeeperParts {
  * L3. A lost lease is not renewed any more, and nothing is armed after `release`.
  */
 export class LeaseKeeper {
-  private readonly controller = new AbortController();
+  /** Made when somebody asks for it: most attempts end without. */
+  private controller: AbortController | undefined;
+  private abortedBy: AbortCause | undefined;
   private renewedAt: number;
   private ttlMs: number;
   private stopBeat: (() => void) | undefined;
@@ -65,12 +69,13 @@ export class LeaseKeeper {
   }
 
   get signal(): AbortSignal {
+    this.controller ??= new AbortController();
+    if (this.abortedBy !== undefined) this.controller.abort(new AttemptAborted(this.abortedBy));
     return this.controller.signal;
   }
 
   get cause(): AbortCause | undefined {
-    const reason: unknown = this.controller.signal.reason;
-    return reason instanceof AttemptAborted ? reason.code : undefined;
+    return this.abortedBy;
   }
 
   /** The owner of the lease said that it is gone. Not so when the own clock gave it up: a report may be in time (R14). */
@@ -79,7 +84,21 @@ export class LeaseKeeper {
   }
 
   abort(cause: AbortCause): void {
-    if (!this.controller.signal.aborted) this.controller.abort(new AttemptAborted(cause));
+    if (this.abortedBy !== undefined) return;
+    this.abortedBy = cause;
+    this.controller?.abort(new AttemptAborted(cause));
+    this.parts.onAbort?.(cause);
+  }
+
+  /** One heartbeat now; resolves when it is answered, or when the attempt must stop, whichever comes first. */
+  async beatNow(): Promise<void> {
+    this.stopBeat?.();
+    const { signal } = this;
+    if (signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => resolve(), { once: true });
+      void this.beat().finally(resolve);
+    });
   }
 
   /** Progress goes out at once, but not more often than a few times in each time to live. */

@@ -15,9 +15,4 @@ export type StepResult =
   /** Nothing may be reported. */
   | { readonly outcome: 'lease_lost' };
 
-/** Time and timers, injected; tests move it. Milliseconds, monotonic. */
-export interface Clock {
-  now(): number;
-  /** Runs `fire` once after `ms`; answers how to stop it. */
-  after(ms: number, fire: () => void): () => void;
-}
+export type { Clock } from '@baton/execution';

@@ -1,0 +1,13 @@
+import { systemClock } from '@baton/execution';
+
+/**
+ * The only place of this library with real time and real chance; everything else is given them. A test over the sources
+ * proves it.
+ */
+export { systemClock };
+
+/** In [0, 1). */
+export const systemRandom = (): number => Math.random();
+
+/** Wall clock in ms since 1970: for ids and for what people read. Nothing is decided by it (R27). */
+export const systemWallClock = (): number => Date.now();
