@@ -90,8 +90,9 @@ export class Claimer extends Loop {
 
   private async claimAll(limit: number): Promise<number> {
     const { journal, config } = this.parts;
+    const askedAt = this.parts.clock.now();
     const steps = await journal.claimPending({ limit, leaseMs: config.leaseDurationMs });
-    for (const step of steps) this.parts.driver.begin(step, new SharedLead(NO_LEAD));
+    for (const step of steps) this.parts.driver.begin(step, askedAt, new SharedLead(NO_LEAD));
     return steps.length;
   }
 
@@ -110,6 +111,7 @@ export class Claimer extends Loop {
     const { gate, journal, config } = this.parts;
     const lead = await gate.acquireLead({ runId: peek.runId, sagaId: peek.sagaId });
     if (lead === null) return false;
+    const askedAt = this.parts.clock.now();
     let step: ClaimedStep | null = null;
     try {
       step = await journal.claimOne(peek, config.leaseDurationMs);
@@ -117,7 +119,7 @@ export class Claimer extends Loop {
       if (step === null) await lead.release();
     }
     if (step === null) return false;
-    this.parts.driver.begin(step, new SharedLead(lead));
+    this.parts.driver.begin(step, askedAt, new SharedLead(lead));
     return true;
   }
 }

@@ -1,6 +1,7 @@
 import { SagaError, type SagaErrorDetail } from '../journal/errors.js';
 import type { Appended, ClaimedStep } from '../journal/ports.js';
 import type { Saga } from '../definition/saga.js';
+import { nopTracer } from '../observe/tracer.js';
 import type { RunningAttempt, RuntimeParts } from './parts.js';
 import { Reporter } from './reporter.js';
 import { reportOf } from './reports.js';
@@ -10,7 +11,7 @@ import { stepFields } from '../executor/step-fields.js';
 
 export interface DriverParts extends Pick<
   RuntimeParts,
-  'journal' | 'runner' | 'resolver' | 'config' | 'observer' | 'logger' | 'clock' | 'random'
+  'journal' | 'runner' | 'resolver' | 'config' | 'observer' | 'logger' | 'tracer' | 'clock' | 'random'
 > {
   readonly slots: Slots;
   /** A commit left steps that this driver did not take. */
@@ -24,6 +25,8 @@ export interface DriverParts extends Pick<
 /** What runs in one slot now. */
 interface Drive {
   step: ClaimedStep;
+  /** When its lease was asked for: it lasts from then at most. */
+  askedAt: number;
   attempt: RunningAttempt | null;
   readonly lead: SharedLead;
   steps: number;
@@ -51,8 +54,8 @@ export class Driver {
   }
 
   /** Starts a drive. The caller took a slot for it; it comes back at the end, whatever happens. */
-  begin(step: ClaimedStep, lead: SharedLead): void {
-    const drive: Drive = { step, attempt: null, lead, steps: 0 };
+  begin(step: ClaimedStep, askedAt: number, lead: SharedLead): void {
+    const drive: Drive = { step, askedAt, attempt: null, lead, steps: 0 };
     this.drives.add(drive);
     void this.drive(drive);
   }
@@ -97,7 +100,7 @@ export class Driver {
     const { runId, definitionId: sagaId } = drive.step;
     let isOk = false;
     try {
-      isOk = this.isStopping ? await this.giveBack([drive.step]) : await this.chain(drive);
+      isOk = this.isStopping ? await this.giveBack([drive.step]) : await this.traced(drive);
     } catch (error) {
       logger.error({ ...stepFields(drive.step), err: error }, 'driving a saga failed; its lease will run out');
     }
@@ -109,12 +112,24 @@ export class Driver {
     if (this.drives.size === 0) this.onIdle?.();
   }
 
+  private async traced(drive: Drive): Promise<boolean> {
+    const { tracer } = this.parts;
+    if (tracer === nopTracer) return this.chain(drive);
+    const { runId, definitionId, traceparent } = drive.step;
+    const fields = { 'saga.run_id': runId, 'saga.id': definitionId };
+    return tracer.span({ name: 'saga.drive', fields, traceparent }, async (span) => {
+      const isOk = await this.chain(drive);
+      if (!isOk) span.fail('DRIVE_FAILED');
+      return isOk;
+    });
+  }
+
   /** W1: one slot, one step after the other, for as long as the journal hands out the next. */
   private async chain(drive: Drive): Promise<boolean> {
     for (;;) {
       const saga = this.parts.resolver.resolve(drive.step.definitionId, drive.step.definitionVersion);
       if (saga === undefined) return this.unknown(drive.step);
-      drive.attempt = this.parts.runner.begin(drive.step, saga);
+      drive.attempt = this.parts.runner.begin(drive.step, saga, drive.askedAt);
       const result = await drive.attempt.result;
       drive.attempt = null;
       drive.steps += 1;
@@ -136,6 +151,7 @@ export class Driver {
     const wanted = this.isStopping ? 0 : fanOut(saga);
     const more = slots.take(wanted);
     const take = this.isStopping ? undefined : { max: 1 + more, leaseMs: config.leaseDurationMs };
+    drive.askedAt = this.parts.clock.now();
     const reported = await this.reporter.append(drive.step, report, take);
     const claimed = reported.kind === 'appended' ? reported.appended.claimed : [];
     if (reported.kind === 'appended') this.tell(reported.appended, more < wanted);
@@ -144,7 +160,7 @@ export class Driver {
       return (await this.giveBack(claimed)) && reported.kind !== 'unreported';
     }
     const [next, ...others] = claimed;
-    for (const other of others) this.begin(other, drive.lead.retain());
+    for (const other of others) this.begin(other, drive.askedAt, drive.lead.retain());
     slots.give(more - others.length);
     return next ?? reported.kind !== 'unreported';
   }

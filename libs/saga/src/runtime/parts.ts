@@ -3,21 +3,21 @@ import type { Saga, SagaResolver } from '../definition/saga.js';
 import type { Clock, StepResult } from '../executor/types.js';
 import type { ClaimedStep, JournalCore } from '../journal/ports.js';
 import type { SagaLogger, SagaObserver } from '../observe/observer.js';
+import type { SagaTracer } from '../observe/tracer.js';
 import type { SagaConfig } from './config.js';
 
 /** What the runtime asks of the executor: one attempt of one step under its lease. */
 export interface StepRunner {
   /**
-   * Begins at once and never throws. `askedAt`: the clock's time before the call was sent that brought the lease (W10);
-   * default now.
+   * Begins at once and never throws. `askedAt`: the clock's time before the call was sent that brought the lease (W10).
    */
-  begin(step: ClaimedStep, saga: Saga, askedAt?: number): RunningAttempt;
+  begin(step: ClaimedStep, saga: Saga, askedAt: number): RunningAttempt;
 }
 
 export interface RunningAttempt {
   /** Never rejects. The lease is renewed until then, and no longer. */
   readonly result: Promise<StepResult>;
-  /** The process stops: the step's signal is aborted. The result comes when user code has reacted, if ever. */
+  /** The process stops: the step's signal is aborted. The result comes when user code has reacted or is given up. */
   abort(): void;
 }
 
@@ -70,6 +70,7 @@ export interface RuntimeParts {
   readonly gate: LeaderGate;
   readonly observer: SagaObserver;
   readonly logger: SagaLogger;
+  readonly tracer: SagaTracer;
   readonly clock: Clock;
   /** In [0, 1). */
   readonly random: () => number;

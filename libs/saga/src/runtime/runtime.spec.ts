@@ -1,5 +1,5 @@
 import { SagaError } from '../journal/errors.js';
-import { settle } from './testing/manual-clock.js';
+import { settle } from '../testing/fake-clock.js';
 import { runtimeFixture, sagaOf, succeeded, resolverOf } from './testing/runtime-fixture.js';
 
 const codeOf = async (call: Promise<unknown>): Promise<unknown> => {

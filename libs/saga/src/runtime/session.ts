@@ -55,10 +55,11 @@ export class RuntimeSession {
   /** With locks a lease may only come after its lock, and a start has none. */
   reserve(): StartSlot | null {
     if (this.parts.gate.mode === 'leader_elect' || this.driver.isStopping || this.slots.take(1) === 0) return null;
+    const askedAt = this.parts.clock.now();
     return {
       take: { max: 1, leaseMs: this.parts.config.leaseDurationMs },
       settle: (claimed) => {
-        for (const step of claimed) this.driver.begin(step, new SharedLead(NO_LEAD));
+        for (const step of claimed) this.driver.begin(step, askedAt, new SharedLead(NO_LEAD));
         this.slots.give(1 - claimed.length);
       },
     };

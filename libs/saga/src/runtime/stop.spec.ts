@@ -1,6 +1,6 @@
 import { SagaError } from '../journal/errors.js';
 import type { LeaderGate } from './parts.js';
-import { settle } from './testing/manual-clock.js';
+import { settle } from '../testing/fake-clock.js';
 import { runtimeFixture, succeeded } from './testing/runtime-fixture.js';
 
 /** A gate that grants every lock and writes down what becomes of it. */

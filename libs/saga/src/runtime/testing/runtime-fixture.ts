@@ -1,11 +1,12 @@
 import type { Saga, SagaResolver, SagaStep } from '../../definition/saga.js';
 import type { SagaLogger, SagaObserver } from '../../observe/observer.js';
+import { nopTracer } from '../../observe/tracer.js';
+import { fakeClock } from '../../testing/fake-clock.js';
 import { defaultSagaConfig, type SagaConfig } from '../config.js';
 import type { LeaderGate, RuntimeParts } from '../parts.js';
 import { RuntimeCore } from '../runtime.js';
 import { HandRunner } from './hand-runner.js';
 import { LineJournal } from './line-journal.js';
-import { ManualClock } from './manual-clock.js';
 
 export interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
@@ -75,7 +76,7 @@ export interface FixtureOptions {
 export function runtimeFixture(options: FixtureOptions = {}) {
   const journal = new LineJournal();
   const runner = new HandRunner();
-  const clock = new ManualClock();
+  const clock = fakeClock();
   const logger = new LogBook();
   const observer = new ObserverBook();
   const kicks = { relay: 0 };
@@ -85,6 +86,7 @@ export function runtimeFixture(options: FixtureOptions = {}) {
     due: { readDue: () => Promise.resolve({ items: [], nextDueInMs: null }), fireDue: () => Promise.resolve([]) },
     role: { hold: () => Promise.resolve(true), isActive: true, release: () => Promise.resolve() },
     upkeep: null,
+    tracer: nopTracer,
     config: { ...defaultSagaConfig, pollIntervalMs: 3_600_000, ...options.config },
     concurrency: options.concurrency ?? 4,
     gate: options.gate ?? { mode: 'unsafe_no_leader', acquireLead: () => Promise.resolve(null) },
