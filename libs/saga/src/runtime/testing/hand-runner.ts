@@ -11,6 +11,8 @@ interface Begun {
 /** Steps that end when the test says so. */
 export class HandRunner implements StepRunner {
   readonly begun: Begun[] = [];
+  /** Names of the steps that began, in order. */
+  readonly ran: string[] = [];
   /** What an aborted step does: says that it was stopped, or goes on (wedged). */
   reactsToAbort = true;
   /** Ends each step at once with this. */
@@ -20,6 +22,7 @@ export class HandRunner implements StepRunner {
     const { promise, resolve } = Promise.withResolvers<StepResult>();
     const begun: Begun = { step, end: resolve, isAborted: false };
     this.begun.push(begun);
+    this.ran.push(step.nodeId);
     if (this.result !== null) resolve(this.result);
     return {
       result: promise,
@@ -31,7 +34,7 @@ export class HandRunner implements StepRunner {
   }
 
   get names(): readonly string[] {
-    return this.begun.map(({ step }) => step.nodeId);
+    return this.ran;
   }
 
   finish(nodeId: string, result: StepResult = { outcome: 'succeeded', output: 'null' }): void {
