@@ -6,6 +6,7 @@ import * as doctor from './commands/doctor.js';
 import * as down from './commands/down.js';
 import * as migrate from './commands/migrate.js';
 import * as run from './commands/run/index.js';
+import * as saga from './commands/saga/index.js';
 import * as status from './commands/status.js';
 import * as up from './commands/up.js';
 import { CliError, EXIT } from './errors.js';
@@ -19,7 +20,7 @@ export function createProgram(screen: Screen): Command {
     .enablePositionalOptions()
     .showHelpAfterError('(--help tells more)');
   for (const command of [up, down, status, demo]) command.register(program);
-  for (const command of [def, run, migrate, doctor]) command.register(program, screen);
+  for (const command of [def, run, saga, migrate, doctor]) command.register(program, screen);
   bench.register(program);
   program.addHelpText('after', '\nAlso: ./baton verify, ./baton test [suite...] [--list]');
   prepare(program, screen);

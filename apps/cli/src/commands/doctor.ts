@@ -1,9 +1,8 @@
-import { isNamespace } from '@baton/core';
 import type { DoctorReport, ExamineOptions, Finding, Progress } from '@baton/doctor';
 import type { Command } from 'commander';
 import { runningAddresses } from '../dev/running.js';
-import { failed, usageError } from '../errors.js';
-import { databaseUrl, guarded } from '../io/database.js';
+import { failed } from '../errors.js';
+import { checkNamespace, databaseUrl, guarded } from '../io/database.js';
 import { setting } from '../io/environment.js';
 import { formatTable, withFormat, type Format, type Screen } from '../io/output.js';
 import { visible } from '../io/visible.js';
@@ -35,14 +34,18 @@ export function register(program: Command, screen: Screen): void {
 }
 
 async function doctor(options: DoctorOptions, screen: Screen): Promise<void> {
-  const asked = examination(options);
+  await runDoctor(examination(options), options.output, screen);
+}
+
+/** Looks, prints, and fails unless all is well. */
+export async function runDoctor(asked: ExamineOptions, format: Format, screen: Screen): Promise<void> {
   // Loaded when it is needed: it brings the readers of PostgreSQL and Kafka along.
   const { examine } = await import('@baton/doctor');
-  const progress = new ProgressLine(options.output === 'table' && process.stderr.isTTY === true);
+  const progress = new ProgressLine(format === 'table' && process.stderr.isTTY === true);
   const report = await guarded(() =>
     examine({ ...asked, onProgress: (now) => progress.show(now) }).finally(() => progress.clear()),
   );
-  screen.out(options.output === 'json' ? `${JSON.stringify(report, null, 2)}\n` : tableOf(report));
+  screen.out(format === 'json' ? `${JSON.stringify(report, null, 2)}\n` : tableOf(report));
   if (!report.ok) throw failed(reasonOf(report));
 }
 
@@ -53,9 +56,7 @@ function examination(options: DoctorOptions): ExamineOptions {
   const brokers =
     options.brokers ?? setting('BATON_KAFKA_BROKERS') ?? (running?.databaseUrl === url ? running.brokers : undefined);
   const { namespace, slot, full } = options;
-  if (namespace !== undefined && !isNamespace(namespace)) {
-    throw usageError('a namespace has lower-case letters, digits and "-", at most 63');
-  }
+  if (namespace !== undefined) checkNamespace(namespace);
   return {
     databaseUrl: url,
     full: full === true,

@@ -1,3 +1,4 @@
+import { isNamespace } from '@baton/core';
 import { runningAddresses } from '../dev/running.js';
 import { failed, unreachable, usageError } from '../errors.js';
 import { setting } from './environment.js';
@@ -8,6 +9,11 @@ export function databaseUrl(option: string | undefined): string {
   if (url === undefined) throw usageError('which database? Give --database-url or set BATON_DATABASE_URL');
   if (!/^postgres(ql)?:\/\//.test(url)) throw usageError('the database address must begin with postgres://');
   return url;
+}
+
+export function checkNamespace(namespace: string): void {
+  if (isNamespace(namespace)) return;
+  throw usageError('a namespace has lower-case letters, digits and "-", at most 63');
 }
 
 /** Codes of Node and of PostgreSQL (class 08 and 57P03) that mean "there is no server to talk to". */

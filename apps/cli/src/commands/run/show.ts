@@ -64,12 +64,15 @@ async function show(
     path: `/v1/runs/${segment(runId)}`,
     query: options.payloads === true ? { payloads: true } : {},
   });
-  print(session, answer, ({ run, tasks, bufferedSignals }) => {
-    const signals = bufferedSignals.map(
-      (signal) => `signal waiting to be taken: ${visibleOnOneLine(`${signal.name} (${signal.signalId})`)}\n`,
-    );
-    return `${runFields(run)}\n${taskTable(tasks)}${signals.join('')}${payloadText(answer.text, tasks)}`;
-  });
+  print(session, answer, (view) => detailsText(answer.text, view));
+}
+
+/** `text` is the same answer as it came: payloads are cut out of it. */
+export function detailsText(text: string, { run, tasks, bufferedSignals }: RunDetailsView): string {
+  const signals = bufferedSignals.map(
+    (signal) => `signal waiting to be taken: ${visibleOnOneLine(`${signal.name} (${signal.signalId})`)}\n`,
+  );
+  return `${runFields(run)}\n${taskTable(tasks)}${signals.join('')}${payloadText(text, tasks)}`;
 }
 
 export function runFields(run: RunView): string {
@@ -128,7 +131,11 @@ async function list(options: ListOptions, screen: Screen): Promise<void> {
     screen.out(`${JSON.stringify(page)}\n`);
     return;
   }
-  const rows = page.runs.map((run) => [
+  screen.out(pageText(page, 'DEFINITION'));
+}
+
+export function pageText({ runs, nextCursor }: RunPageView, heading: 'DEFINITION' | 'SAGA'): string {
+  const rows = runs.map((run) => [
     run.runId,
     `${run.definitionId} v${run.definitionVersion}`,
     run.status,
@@ -137,8 +144,8 @@ async function list(options: ListOptions, screen: Screen): Promise<void> {
     run.businessKey ?? '',
     run.failure?.code ?? '',
   ]);
-  screen.out(formatTable(['RUN', 'DEFINITION', 'STATUS', 'STARTED', 'LASTED', 'KEY', 'FAILURE'], rows));
-  if (page.nextCursor !== undefined) screen.out(`more: --cursor ${page.nextCursor}\n`);
+  const table = formatTable(['RUN', heading, 'STATUS', 'STARTED', 'LASTED', 'KEY', 'FAILURE'], rows);
+  return nextCursor === undefined ? table : `${table}more: --cursor ${nextCursor}\n`;
 }
 
 /** Page by page up to the limit. Lists hold no payloads, so their JSON may be read and written again. */
@@ -190,7 +197,7 @@ export async function fetchHistory(session: Session, runId: string, after: numbe
   return entries;
 }
 
-function historyTable(entries: readonly HistoryEntryView[]): string {
+export function historyTable(entries: readonly HistoryEntryView[]): string {
   const rows = entries.map((entry) => [
     String(entry.seq),
     entry.at,
