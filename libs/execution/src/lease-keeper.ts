@@ -137,9 +137,9 @@ export class LeaseKeeper {
       const answer = await this.parts.beat(this.progress);
       if (!this.isReleased && !this.isLost) this.apply(answer, sentAt);
     } catch (error) {
-      // Nobody could say: the fence (L1) has the last word.
+      // Nobody could say: ask again sooner than usual; the fence (L1) has the last word.
       if (!this.isReleased) this.parts.onBeatFailure?.('infra_error', error);
-      this.planBeat(this.beatEveryMs);
+      this.planBeat(this.beatEveryMs / 2);
     } finally {
       this.isBeating = false;
     }
