@@ -8,3 +8,8 @@ export { keepResult } from './results.js';
 export { type ArmedFault, type FaultOptions, type LateFault } from './faults/armed-faults.js';
 export { startFaultProxy, type FaultProxy, type FaultProxyOptions } from './faults/fault-proxy.js';
 export { startKafkaBehindProxy, type KafkaBehindProxy } from './faults/kafka-behind-proxy.js';
+export {
+  startTransactionPooler,
+  type TransactionPooler,
+  type TransactionPoolerOptions,
+} from './pooler/transaction-pooler.js';
