@@ -2,7 +2,7 @@ import type { ClaimablePeek, ClaimedStep } from '../journal/ports.js';
 import type { Driver } from './driver.js';
 import { Loop } from './loop.js';
 import type { RuntimeParts } from './parts.js';
-import { NO_LEAD, SharedLead } from './shared-lead.js';
+import { SharedLead } from './shared-lead.js';
 import type { Slots } from './slots.js';
 
 export interface ClaimerParts extends Pick<
@@ -92,7 +92,7 @@ export class Claimer extends Loop {
     const { journal, config } = this.parts;
     const askedAt = this.parts.clock.now();
     const steps = await journal.claimPending({ limit, leaseMs: config.leaseDurationMs });
-    for (const step of steps) this.parts.driver.begin(step, askedAt, new SharedLead(NO_LEAD));
+    for (const step of steps) this.parts.driver.begin(step, askedAt, SharedLead.unlocked(this.parts.gate));
     return steps.length;
   }
 
@@ -109,7 +109,7 @@ export class Claimer extends Loop {
 
   private async lead(peek: ClaimablePeek): Promise<boolean> {
     const { gate, journal, config } = this.parts;
-    const lead = await gate.acquireLead({ runId: peek.runId, sagaId: peek.sagaId });
+    const lead = await SharedLead.locked(gate, { runId: peek.runId, sagaId: peek.sagaId });
     if (lead === null) return false;
     const askedAt = this.parts.clock.now();
     let step: ClaimedStep | null = null;
@@ -119,7 +119,7 @@ export class Claimer extends Loop {
       if (step === null) await lead.release();
     }
     if (step === null) return false;
-    this.parts.driver.begin(step, askedAt, new SharedLead(lead));
+    this.parts.driver.begin(step, askedAt, lead);
     return true;
   }
 }

@@ -4,7 +4,7 @@ import type { RelayHook, StartSlot } from './dispatcher.js';
 import { Driver } from './driver.js';
 import { DueLoop } from './due-loop.js';
 import type { Loop } from './loop.js';
-import { NO_LEAD, SharedLead } from './shared-lead.js';
+import { SharedLead } from './shared-lead.js';
 import type { RuntimeParts } from './parts.js';
 import { Slots } from './slots.js';
 import { UpkeepLoop } from './upkeep-loop.js';
@@ -59,7 +59,7 @@ export class RuntimeSession {
     return {
       take: { max: 1, leaseMs: this.parts.config.leaseDurationMs },
       settle: (claimed) => {
-        for (const step of claimed) this.driver.begin(step, askedAt, new SharedLead(NO_LEAD));
+        for (const step of claimed) this.driver.begin(step, askedAt, SharedLead.unlocked(this.parts.gate));
         this.slots.give(1 - claimed.length);
       },
     };

@@ -1,17 +1,28 @@
-import type { Lead } from './parts.js';
-
-/** L2: without a locker every claim leads, and there is nothing to end. */
-export const NO_LEAD: Lead = { release: () => Promise.resolve(), orphan: () => undefined };
+import type { Lead, LeaderGate } from './parts.js';
 
 /**
- * One lock for all drives of one run in this process: parallel steps of it run side by side, and the lock goes with the
- * last of them.
+ * The right to drive one run in this process. Only the two functions below make one: a drive cannot begin without having
+ * passed the leader gate.
+ *
+ * One lock serves all drives of a run: parallel steps run side by side, and the lock goes with the last of them.
  */
 export class SharedLead {
   private holders = 1;
   private isOrphaned = false;
 
-  constructor(private readonly lead: Lead) {}
+  private constructor(private readonly lead: Lead) {}
+
+  /** L2: without locks everybody leads. Where locks are used it throws: the lock comes first. */
+  static unlocked(gate: Pick<LeaderGate, 'mode'>): SharedLead {
+    if (gate.mode === 'leader_elect') throw new Error('a drive must have its lock before its lease');
+    return new SharedLead(NO_LOCK);
+  }
+
+  /** L3, L4: null = not now. */
+  static async locked(gate: LeaderGate, run: Parameters<LeaderGate['acquireLead']>[0]): Promise<SharedLead | null> {
+    const lead = await gate.acquireLead(run);
+    return lead === null ? null : new SharedLead(lead);
+  }
 
   retain(): this {
     this.holders += 1;
@@ -29,3 +40,5 @@ export class SharedLead {
     this.lead.orphan();
   }
 }
+
+const NO_LOCK: Lead = { release: () => Promise.resolve(), orphan: () => undefined };
