@@ -21,7 +21,7 @@ describe('R5, R6: an engine whose database has gone silent', () => {
     await publish(fixture, chain);
     const { hostname, port } = new URL(fixture.url);
     proxy = await startFaultProxy({ target: { host: hostname, port: Number(port) } });
-    under = engineOn(proxy.url(fixture.url), { limits: LIMITS }, undefined, TIMEOUTS);
+    under = engineOn(proxy.url(fixture.url), { limits: LIMITS }, undefined, { timeouts: TIMEOUTS });
   });
 
   afterEach(() => {

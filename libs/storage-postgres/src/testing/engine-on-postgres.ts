@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createEngine, type EngineApi, type EngineOptions, type Store, type TaskReport } from '@baton/engine';
 import { engineOptions } from '@baton/engine/testing';
-import type { SessionTimeouts } from '../pool.js';
+import type { PoolOptions } from '../pool.js';
 import { createPostgresStore } from '../store.js';
 import type { StoreFixture } from './store-fixture.js';
 import { NAMESPACE, newRunId } from './writes.js';
@@ -18,9 +18,9 @@ export function engineOn(
   options: Partial<EngineOptions> = {},
   /** Puts something in the way of its statements. */
   around: (store: Store) => Store = (store) => store,
-  timeouts: Partial<SessionTimeouts> = {},
+  pool: Partial<PoolOptions> = {},
 ): EngineOnPostgres {
-  const store = around(createPostgresStore({ url, poolSize: 4, timeouts }));
+  const store = around(createPostgresStore({ url, poolSize: 4, ...pool }));
   const { limits: _limits, ...base } = engineOptions(store, Date.now());
   const engine = createEngine({ ...base, newId: () => newRunId(), now: Date.now, random: Math.random, ...options });
   return {

@@ -24,14 +24,16 @@ export interface FixtureOptions {
   /** A database of the embedded runtime (R29). */
   readonly library?: boolean;
   readonly pool?: Partial<PoolOptions>;
+  /** Puts something between the store and the server: answers the url of it. */
+  readonly through?: (url: string) => Promise<string>;
 }
 
 export async function storeFixture(
   major: (typeof MAJORS)[number] = 18,
-  { library = false, pool = {} }: FixtureOptions = {},
+  { library = false, pool = {}, through = (url) => Promise.resolve(url) }: FixtureOptions = {},
 ): Promise<StoreFixture> {
   const database: TestDatabase = await createDatabase({ major, library });
-  const store = createPostgresStore({ url: database.url, poolSize: 4, ...pool });
+  const store = createPostgresStore({ url: await through(database.url), poolSize: 4, ...pool });
   const clients: Client[] = [];
   const connect = async (): Promise<Client> => {
     const client = new Client({ connectionString: database.url });
