@@ -206,7 +206,7 @@ describe.each(MAJORS)('claims of the embedded runtime on PostgreSQL %i', (major)
   it('gives the progress of the last attempt to the next one', async () => {
     const run = await startOne();
     const [lease] = await fixture.store.claim(call());
-    await fixture.store.heartbeat([{ namespace: NAMESPACE, ...lease!, ttlMs: 0, progress: '{"at":3}' }]);
+    await fixture.store.heartbeat([{ ...lease!, ttlMs: 0, progress: '{"at":3}' }]);
     const next = { ...run.task, attempt: 2, failures: 1 };
     const again = changedTask(next, {
       fence: { attempt: 1 },

@@ -56,7 +56,7 @@ describe.each(MAJORS)('the reader of events on PostgreSQL %i', (major) => {
     eventually(
       async () => {
         const page = await read(cursor);
-        return page.events.length >= count && page;
+        return page.events.length >= count ? page : undefined;
       },
       { what: `${count} event(s)` },
     );

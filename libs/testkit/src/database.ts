@@ -11,6 +11,8 @@ export interface TestDatabaseOptions {
   readonly migrated?: boolean;
   /** As the embedded runtime has it: the schema and the indexes of library mode, no publication (R29). */
   readonly library?: boolean;
+  /** false: on a server that cannot do logical decoding at all. */
+  readonly logicalDecoding?: boolean;
   readonly major?: PostgresMajor;
 }
 
@@ -36,11 +38,21 @@ const SETTINGS = {
   max_wal_size: '2GB',
 };
 
+const MINIMAL = { wal_level: 'minimal', max_replication_slots: '0', max_wal_senders: '0' };
+
+/** The release for tests that name none: the newest, or the one that the long test of all releases is at. */
+export function defaultMajor(): PostgresMajor {
+  const asked = Number(process.env['BATON_TEST_POSTGRES'] ?? '18');
+  const found = ([14, 15, 16, 17, 18] as const).find((major) => major === asked);
+  if (found === undefined) throw new Error(`BATON_TEST_POSTGRES is ${asked}: there is 14, 15, 16, 17 and 18.`);
+  return found;
+}
+
 /** A database for one test file, cloned from a template in some ten milliseconds. */
 export async function createDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
-  const { migrated = true, major = 18, library = false } = options;
+  const { migrated = true, major = defaultMajor(), library = false, logicalDecoding = true } = options;
   const mode = library ? 'library' : 'platform';
-  const server = await postgresServer(major);
+  const server = await postgresServer(major, logicalDecoding);
   const name = `test_${randomBytes(6).toString('hex')}`;
   if (migrated) await ensureTemplate(server, mode);
   await withClient(server, async (client) => {
@@ -49,9 +61,11 @@ export async function createDatabase(options: TestDatabaseOptions = {}): Promise
   return { name, url: urlOf(server, name), drop: () => dropDatabase(server, name) };
 }
 
-async function postgresServer(major: PostgresMajor): Promise<string> {
-  const { address } = await sharedServer(`postgres-${major}`, async (folder) => {
-    const server = await startPostgres({ dataDir: folder, major, settings: SETTINGS });
+async function postgresServer(major: PostgresMajor, logicalDecoding: boolean): Promise<string> {
+  const name = logicalDecoding ? `postgres-${major}` : `postgres-${major}-minimal`;
+  const settings = logicalDecoding ? SETTINGS : { ...SETTINGS, ...MINIMAL };
+  const { address } = await sharedServer(name, async (folder) => {
+    const server = await startPostgres({ dataDir: folder, major, settings });
     server.detach();
     return { address: server.url, process: server.identity };
   });

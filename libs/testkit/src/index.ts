@@ -1,5 +1,5 @@
 export { moveClock } from './clock.js';
-export { createDatabase, type TestDatabase, type TestDatabaseOptions } from './database.js';
+export { createDatabase, defaultMajor, type TestDatabase, type TestDatabaseOptions } from './database.js';
 export { kafkaBrokers } from './kafka.js';
 export { eventually, type EventuallyOptions } from './eventually.js';
 export { Platform, type PlatformOptions } from './platform/platform.js';

@@ -1,11 +1,17 @@
 import type { Store } from '@baton/engine';
-import { createDatabase, moveClock, type TestDatabase } from '@baton/testkit';
+import { createDatabase, defaultMajor, moveClock, type TestDatabase, type TestDatabaseOptions } from '@baton/testkit';
 import { Client, type QueryResultRow } from 'pg';
 import type { PoolOptions } from '../pool.js';
 import { createPostgresStore } from '../store.js';
 
-/** The oldest release that the storage suite runs on, and the newest. */
-export const MAJORS = [18, 15] as const;
+type Major = NonNullable<TestDatabaseOptions['major']>;
+
+/**
+ * What the storage suite runs on: the newest release, and an old one. The long test of all releases asks for each of
+ * them alone.
+ */
+export const MAJORS: readonly [Major, ...Major[]] =
+  process.env['BATON_TEST_POSTGRES'] === undefined ? [18, 15] : [defaultMajor()];
 
 /** A store on a database of its own, and a second connection that looks at the rows. */
 export interface StoreFixture {
@@ -29,7 +35,7 @@ export interface FixtureOptions {
 }
 
 export async function storeFixture(
-  major: (typeof MAJORS)[number] = 18,
+  major: Major = defaultMajor(),
   { library = false, pool = {}, through = (url) => Promise.resolve(url) }: FixtureOptions = {},
 ): Promise<StoreFixture> {
   const database: TestDatabase = await createDatabase({ major, library });
