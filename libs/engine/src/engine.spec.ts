@@ -1,14 +1,18 @@
+import type { MemoryStore } from './testing/index.js';
 import {
   completed,
   countedIds,
   failed,
-  memoryEngine,
+  memoryEngine as makeEngine,
   openTask,
   startOf,
   storeWithDefinitions,
 } from './testing/index.js';
 
-describe('a run on the engine', () => {
+describe.each(['allowed', 'single-statement'] as const)('a run on the engine, transactions %s', (transactions) => {
+  const memoryEngine = (options: Parameters<typeof makeEngine>[0] = {}, store?: MemoryStore) =>
+    makeEngine({ transactions, ...options }, store);
+
   it('is driven from its start to its success by reports', async () => {
     const { engine, store } = memoryEngine();
     const { runId, created, status } = await startOf(engine, 'chain');

@@ -83,6 +83,7 @@ class Engine implements api.EngineApi {
       newId,
       random,
       batchRows: this.limits.batchRows,
+      transactions: this.options.transactions ?? 'allowed',
     };
   }
 

@@ -42,8 +42,14 @@ export interface Store {
    */
   readRuns(refs: readonly RunRef[]): Promise<ReadonlyMap<string, StoredRun>>;
 
-  /** What `decide` asked for, for several runs at once. `leases` are only answered by a locked session. */
-  readNeeds(requests: readonly NeedsRequest[]): Promise<ReadonlyMap<string, Loaded>>;
+  /**
+   * What `decide` asked for, for several runs at once. `leases` are answered by a locked session, and here only where
+   * `withLeases` asks for them as they stand: whoever decides on those must repeat them in the write (R30).
+   */
+  readNeeds(
+    requests: readonly NeedsRequest[],
+    options?: { readonly withLeases?: boolean },
+  ): Promise<ReadonlyMap<string, Loaded>>;
 
   /** Command ids of runs that are stored already (R24), by `commandKey`. */
   readCommands(refs: readonly CommandRef[]): Promise<ReadonlyMap<string, StoredCommand>>;
@@ -221,10 +227,13 @@ export interface TaskWrite {
   readonly state: TaskState;
   /** update: as loaded. */
   readonly fence: { readonly attempt: number } | null;
-  /** R9: the write that ends an attempt by time repeats `lease_id = … AND its instant has passed`. */
+  /**
+   * The row's lease is still the one that was seen; null = still none. R9: the write that ends an attempt by time repeats
+   * also that its instant has passed. R30: a decision that was made without locks repeats every lease that it saw.
+   */
   readonly leaseFence: {
-    readonly leaseId: string;
-    readonly passed: 'lease' | 'start-to-close' | 'schedule-to-close' | 'cut-off';
+    readonly leaseId: string | null;
+    readonly passed: 'lease' | 'start-to-close' | 'schedule-to-close' | 'cut-off' | null;
   } | null;
   readonly queue: string | null;
   readonly handler: string | null;

@@ -38,7 +38,7 @@ function lockedSession(
     skipped: new Set([...stored.keys()].filter((runId) => !locked.has(runId))),
     keyHolders: keys.holders,
     takeKeys: (refs) => takeKeys(session, refs, keys),
-    readNeeds: (requests) => loadNeeds(run, requests, true),
+    readNeeds: (requests) => loadNeeds(run, requests, 'locked'),
     readCommands: (refs) => readCommands(run, refs),
     async write(batch) {
       const encoded = encodeBatch(batch);

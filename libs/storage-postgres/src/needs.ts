@@ -7,18 +7,19 @@ import { TIMER_KINDS } from './words.js';
 type Answers = { -readonly [Key in keyof Loaded]: Loaded[Key] };
 type Run = Session['run'];
 
-/**
- * Answers `needs` of several runs: one statement for each kind that somebody asked for. Leases are answered under
- * locks only (R9), so outside of a locked session they stay absent.
- */
+/** `locked`: under the locks of their rows (R9). `seen`: as they stand; the write repeats them (R30). `absent`: not at all. */
+export type LeaseReading = 'locked' | 'seen' | 'absent';
+
+/** Answers `needs` of several runs: one statement for each kind that somebody asked for. */
 export async function loadNeeds(
   run: Run,
   requests: readonly NeedsRequest[],
-  locked: boolean,
+  leases: LeaseReading,
 ): Promise<ReadonlyMap<string, Loaded>> {
   const answers = new Map<string, Answers>(requests.map((request) => [request.runId, {}]));
   const loaders = [loadInputs, loadPayloads, loadSignals, loadKnownSignals, loadTimers, loadExpired];
-  for (const load of locked ? [...loaders, loadLeases] : loaders) await load(run, requests, answers);
+  if (leases !== 'absent') loaders.push(leases === 'locked' ? loadLeases('need-leases') : loadLeases('see-leases'));
+  for (const load of loaders) await load(run, requests, answers);
   return answers;
 }
 
@@ -41,15 +42,17 @@ const loadPayloads: Loader = async (run, requests, answers) => {
   for (const [runId, payloads] of found) answersOf(answers, runId).payloads = payloads;
 };
 
-const loadLeases: Loader = async (run, requests, answers) => {
-  const asked = keysAsked(requests, 'leases');
-  if (asked === undefined) return;
-  const found = perRun<LeaseFacts>(requests, 'leases');
-  for (const row of await run('need-leases', { tasks: { ...asked.runs, taskId: asked.keys } })) {
-    found.get(text(row[0]))?.set(text(row[1]), decodeLease(row));
-  }
-  for (const [runId, leases] of found) answersOf(answers, runId).leases = leases;
-};
+const loadLeases =
+  (statement: 'need-leases' | 'see-leases'): Loader =>
+  async (run, requests, answers) => {
+    const asked = keysAsked(requests, 'leases');
+    if (asked === undefined) return;
+    const found = perRun<LeaseFacts>(requests, 'leases');
+    for (const row of await run(statement, { tasks: { ...asked.runs, taskId: asked.keys } })) {
+      found.get(text(row[0]))?.set(text(row[1]), decodeLease(row));
+    }
+    for (const [runId, leases] of found) answersOf(answers, runId).leases = leases;
+  };
 
 function decodeLease(row: Row): LeaseFacts {
   return {

@@ -39,7 +39,7 @@ export function createPostgresStore(options: PoolOptions): Store {
     async readRuns(refs) {
       return decodeRuns(await db.runRepeatable('read-runs', { runs: refColumns(refs) }), refs);
     },
-    readNeeds: (requests) => loadNeeds(run, requests, false),
+    readNeeds: (requests, { withLeases = false } = {}) => loadNeeds(run, requests, withLeases ? 'seen' : 'absent'),
     readCommands: (refs) => readCommands(run, refs),
     async write(batch) {
       const encoded = encodeBatch(batch);

@@ -16,7 +16,14 @@ function foldOf(actions: readonly Action[], tasks: readonly TaskState[] = [open]
   const state: RunState = { ...run, tasks: new Map([[open.taskId, open]]) };
   const fold = new RunFold(state, null, { newId: () => 'id', events: defaultEvents });
   const after = { ...state, tasks: new Map(tasks.map((task) => [task.taskId, task])) };
-  fold.add({ event: { type: 'TimerFired', timerId: 't' }, actions, state: after, leases: undefined, wish: null });
+  fold.add({
+    event: { type: 'TimerFired', timerId: 't' },
+    actions,
+    state: after,
+    leases: undefined,
+    repeatsLeases: false,
+    wish: null,
+  });
   return fold;
 }
 

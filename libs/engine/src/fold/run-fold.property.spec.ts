@@ -45,7 +45,7 @@ const roundsArb = fc.array(
   { minLength: 1, maxLength: 6 },
 );
 
-function passOver(store: MemoryStore, cachedStateBytes: number): EventPass {
+function passOver(store: MemoryStore, cachedStateBytes: number, mode: Mode): EventPass {
   const limits = { ...defaultLimits, cachedStateBytes };
   const random = (): number => 0.5;
   const now = (): number => store.nowMs;
@@ -66,11 +66,12 @@ function passOver(store: MemoryStore, cachedStateBytes: number): EventPass {
     newId,
     random,
     batchRows: limits.batchRows,
+    transactions: mode === 'one batch, single statements' ? 'single-statement' : 'allowed',
   });
 }
 
-/** How the events of a round reach the store: two ways in, one way out. */
-type Mode = 'one by one' | 'one batch' | 'one batch, lock first';
+/** How the events of a round reach the store: two ways in, one way out; and the one way of the embedded runtime. */
+type Mode = 'one by one' | 'one batch' | 'one batch, lock first' | 'one batch, single statements';
 
 function workOf(runId: string, op: Op, timerId: string | undefined, settle: Work['settle']): Work {
   const commandId = `command-${op.pick}`;
@@ -195,7 +196,7 @@ async function playRounds(rounds: readonly Round[], mode: Mode, cacheBytes: numb
   const store = storeWithDefinitions();
   const { engine } = memoryEngine({}, store);
   const { runId } = await startOf(engine, 'diamond');
-  const pass = passOver(store, cacheBytes);
+  const pass = passOver(store, cacheBytes, mode);
   const trace: string[] = [];
   for (const round of rounds) {
     await leaseSome(store, runId, round.leased);
@@ -214,6 +215,7 @@ async function playRounds(rounds: readonly Round[], mode: Mode, cacheBytes: numb
       for (const work of works) for (let left: readonly Work[] = [work]; left.length > 0;) left = await pass.run(left);
     trace.push(JSON.stringify(outcomes), dump(store, runId), wakes(store, runId));
   }
+  if (mode === 'one batch, single statements') expect(store.statements.get('lockRuns') ?? 0).toBe(0); // R30
   return trace;
 }
 
@@ -250,6 +252,7 @@ describe('the fold (R2)', () => {
         const single = await playRounds(rounds, 'one by one', 0);
         expect(await playRounds(rounds, 'one batch', cacheBytes)).toEqual(single);
         expect(await playRounds(rounds, 'one batch, lock first', cacheBytes)).toEqual(single);
+        expect(await playRounds(rounds, 'one batch, single statements', cacheBytes)).toEqual(single);
       }),
       { numRuns: 150 },
     );

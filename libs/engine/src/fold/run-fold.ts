@@ -22,6 +22,8 @@ export interface FoldedStep {
   readonly state: RunState;
   /** Lease facts that the decision was made on, by task id. */
   readonly leases: ReadonlyMap<string, LeaseFacts> | undefined;
+  /** The facts were read without locks: the write repeats them (R30). */
+  readonly repeatsLeases: boolean;
   /** Who takes what the event dispatches, by the write itself; null = nobody. */
   readonly wish: LeaseWish | null;
 }
@@ -82,6 +84,7 @@ export class RunFold {
     const before = this.current;
     this.current = step.state;
     this.steps += 1;
+    if (step.repeatsLeases) this.repeatLeases(step);
     const leases = new WishedLeases(step.wish, this.traceparent, this.env.newId);
     let runSeq = before.outboxSeq;
     for (const action of step.actions) {
@@ -91,6 +94,12 @@ export class RunFold {
           : this.addAction(action, step, runSeq);
     }
     return leases.tasks;
+  }
+
+  private repeatLeases({ leases, state }: FoldedStep): void {
+    for (const [taskId, { leaseId }] of leases ?? []) {
+      if (state.tasks.has(taskId)) this.tasks.repeatLease(taskId, leaseId);
+    }
   }
 
   toWrite(): RunWrite {

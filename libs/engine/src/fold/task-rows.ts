@@ -16,6 +16,8 @@ interface PendingRow {
   readonly op: 'insert' | 'update';
   wake: Wake;
   leaseFence: LeaseFence | null;
+  /** The lease that a decision without locks saw (R30); undefined = none looked. */
+  seenLease: string | null | undefined;
   queue: string | null;
   handler: string | null;
   /** undefined = leave the column as it is. */
@@ -109,6 +111,14 @@ export class TaskRows {
     }
   }
 
+  /** R30: also a row that the decision only looked at is written, so that the statement compares it. */
+  repeatLease(taskId: string, leaseId: string | null): void {
+    const pending = this.rows.get(taskId);
+    // An attempt that begins with this write has what it says.
+    if (pending?.op === 'insert' || pending?.wake.kind === 'dispatch') return;
+    this.row(taskId).seenLease = leaseId;
+  }
+
   toWrites(final: RunState): TaskWrite[] {
     const writes: TaskWrite[] = [];
     for (const [taskId, row] of this.rows) {
@@ -118,7 +128,7 @@ export class TaskRows {
         op: row.op,
         state,
         fence: row.op === 'insert' ? null : { attempt: this.loadedRow(taskId).attempt },
-        leaseFence: row.leaseFence,
+        leaseFence: row.leaseFence ?? seenFence(row),
         queue: row.queue,
         handler: row.handler,
         ...(row.input === undefined ? {} : { input: row.input }),
@@ -148,6 +158,7 @@ export class TaskRows {
       op: 'update',
       wake: { kind: 'keep' },
       leaseFence: null,
+      seenLease: undefined,
       queue: null,
       handler: null,
       input: undefined,
@@ -164,12 +175,17 @@ export class TaskRows {
   }
 }
 
+function seenFence({ seenLease }: PendingRow): LeaseFence | null {
+  return seenLease === undefined ? null : { leaseId: seenLease, passed: null };
+}
+
 function createdRow(action: CreateTask): PendingRow {
   const settled = action.status === 'SKIPPED' || action.status === 'FAILED';
   return {
     op: 'insert',
     wake: { kind: settled ? 'close' : 'idle' },
     leaseFence: null,
+    seenLease: undefined,
     queue: null,
     handler: null,
     input: action.input,

@@ -1,3 +1,4 @@
+import type { Ways } from './ways.js';
 import { queueOf, type RunQueue, type Work } from './work.js';
 
 /**
@@ -11,6 +12,8 @@ export class Carried {
   /** Later events of runs whose earlier ones are on their way: they follow wherever those end. */
   private readonly rest = new Map<string, readonly Work[]>();
 
+  constructor(private readonly ways: Ways) {}
+
   /** These come after what is in flight for this run, and before what was put earlier. */
   putRest(queue: RunQueue, works: readonly Work[]): void {
     const key = keyOf(queue);
@@ -22,18 +25,27 @@ export class Carried {
     const rest = this.takeRest(queue);
     const [first] = rest;
     if (first === undefined) return;
-    if (first.way === 'lock-first') this.lock(queueOf(rest));
+    if (this.ways.locks(first)) this.lock(queueOf(rest));
     else this.front.push(...rest);
   }
 
   lock(queue: RunQueue): void {
+    if (this.ways.isSingleStatement) return this.lockKeyed(queue);
     const works = [...queue.works, ...this.takeRest(queue)];
     // Retries wait for a key: nobody else's event waits with them.
     (works.some((work) => work.keysFirst) ? this.single : this.grouped).push(queueOf(works));
   }
 
+  /** R30: what comes after them needs no transaction, and follows when they are done. */
+  private lockKeyed(queue: RunQueue): void {
+    const other = queue.works.findIndex((work) => !this.ways.locks(work));
+    if (other > 0) this.putRest(queue, queue.works.slice(other));
+    this.single.push(other > 0 ? queueOf(queue.works.slice(0, other)) : queue);
+  }
+
   alone(queue: RunQueue): void {
-    this.single.push(queueOf([...queue.works, ...this.takeRest(queue)]));
+    const rest = this.ways.isSingleStatement ? [] : this.takeRest(queue);
+    this.single.push(queueOf([...queue.works, ...rest]));
   }
 
   later(queue: RunQueue): void {
@@ -45,7 +57,7 @@ export class Carried {
     this.later(queue);
   }
 
-  /** The next transaction of the lock-first way: several runs, or one alone. Empty = none is left. */
+  /** What is to be tried next: several runs, or one alone. Empty = none is left. */
   takeLocked(most: number): RunQueue[] {
     if (this.grouped.length > 0) return this.grouped.splice(0, most);
     return this.single.splice(0, 1);

@@ -3,12 +3,15 @@ import { isTerminal } from '@baton/core';
 import { EngineError, type LeasedTask } from '../api.js';
 import { isMiss, type DefinitionCache, type DefinitionMiss } from '../caches/definition-cache.js';
 import type { Decide } from '../options.js';
-import { commandKey, type CommandRef, type LockedSession, type NeedsRequest, type Store } from '../ports.js';
+import { commandKey, type CommandRef, type LockedSession, type NeedsRequest } from '../ports.js';
 import type { RunTurn } from './run-turn.js';
 import type { Choice, Work } from './work.js';
 
 /** Where a batch reads: the store itself, or a session that holds the run locks. */
-export type NeedsReader = Pick<Store & LockedSession, 'readNeeds' | 'readCommands'>;
+export interface NeedsReader extends Pick<LockedSession, 'readNeeds' | 'readCommands'> {
+  /** R30: answers leases without locks, and the write repeats them. Without: a turn without locks leaves for them (R9). */
+  readonly looksAtLeases?: boolean;
+}
 
 export interface DeciderDeps {
   readonly decide: Decide;
@@ -151,7 +154,8 @@ export class Decider {
   private lacking(turn: RunTurn, asked: Needs): Ask | null | 'here' {
     const { fold, facts } = turn;
     if (fold === null) return null;
-    if ((asked.leases?.length ?? 0) > 0 && !turn.isLocked) return leave(turn, 'lock');
+    const mayAsk = turn.isLocked || this.reader.looksAtLeases === true;
+    if ((asked.leases?.length ?? 0) > 0 && !mayAsk) return leave(turn, 'lock');
     const needs = facts.missing(asked, fold);
     return needs === null ? 'here' : { kind: 'needs', turn, needs };
   }
@@ -209,7 +213,8 @@ export class Decider {
     if (changes && event !== null) {
       if (!fold.takes(decision.actions)) return leave(turn, 'later');
       const { actions, state } = decision;
-      leased = fold.add({ event, actions, state, leases: loaded?.leases, wish: current.wish ?? null });
+      const { wish = null } = current;
+      leased = fold.add({ event, actions, state, leases: loaded?.leases, repeatsLeases: !turn.isLocked, wish });
       if (keepsId && current.command !== null) fold.commands.push(current.command);
     }
     turn.conclude(decision.kind === 'applied' ? { kind: 'applied', decision, leased } : { kind: 'ignored', decision });

@@ -1,13 +1,15 @@
 import { EngineError } from '../api.js';
 import type { RunCache } from '../caches/run-cache.js';
 import type { FoldEnv } from '../fold/run-fold.js';
-import type { EngineHooks, EngineLimits } from '../options.js';
+import type { EngineHooks, EngineLimits, EngineOptions } from '../options.js';
 import { FenceMissError, StoreError, type LockedSession, type RunWrite, type Store } from '../ports.js';
+import { takeKeys, writeRuns, writesOf } from './batch-write.js';
 import { Carried } from './carried.js';
-import { Decider, type DeciderDeps } from './decider.js';
+import { Decider, type DeciderDeps, type NeedsReader } from './decider.js';
 import { RunTurn } from './run-turn.js';
 import { settleTurn } from './settle.js';
 import { isLockTimeout, tellSafely, unavailable, type StoreFailures } from './store-failures.js';
+import { Ways, type Way } from './ways.js';
 import { groupByRun, queueOf, type RunQueue, type Work } from './work.js';
 
 export interface PassDeps extends DeciderDeps {
@@ -18,9 +20,8 @@ export interface PassDeps extends DeciderDeps {
   readonly hooks: EngineHooks;
   readonly limits: EngineLimits;
   readonly now: () => number;
+  readonly transactions: NonNullable<EngineOptions['transactions']>;
 }
-
-type Way = 'optimistic' | 'lock-first';
 
 /** What an attempt found out about runs that it wrote nothing of. */
 interface Attempted {
@@ -30,24 +31,45 @@ interface Attempted {
 
 /** R7: after this many misses a run goes alone, and waits for its lock. */
 const missesBeforeAlone = 2;
+/** R30: without locks nothing makes sure that a run's turn comes. After so many misses its callers try again. */
+const mostMisses = 50;
 /** A fence that misses this often under the run's own lock is a broken row, not a race. */
 const mostFenceMisses = 5;
 
 /**
- * One batch of events: two ways in (optimistic, lock first), one way out (the write statement) (ADR 0001).
+ * One batch of events: two ways in (optimistic, lock first), one way out (the write statement) (ADR 0001). In the
+ * embedded runtime next to everything goes the optimistic way, also decisions on leases (R30, ADR 0010).
  *
  * Owns: the order of events within a run (R4), what happens to each event when a batch fails (R1, R5, R6, R8).
  * Does not own: what an event means (decide), nor what its caller is told (the work).
  */
 export class EventPass {
-  constructor(private readonly deps: PassDeps) {}
+  private readonly reader: NeedsReader;
+
+  constructor(private readonly deps: PassDeps) {
+    const { store } = deps;
+    this.reader = this.isSingleStatement
+      ? {
+          looksAtLeases: true,
+          readNeeds: (requests) => store.readNeeds(requests, { withLeases: true }),
+          readCommands: (commands) => store.readCommands(commands),
+        }
+      : store;
+  }
+
+  private get isSingleStatement(): boolean {
+    return this.deps.transactions === 'single-statement';
+  }
 
   /** Answers what must go to the front of the next batch, in order. */
   async run(works: readonly Work[]): Promise<readonly Work[]> {
-    const carried = new Carried();
+    const ways = await Ways.of(works, this.deps.store, this.deps.transactions);
+    const carried = new Carried(ways);
     const optimistic: RunQueue[] = [];
     const owners = new Map<string, string>();
-    for (const queue of groupByRun(works)) {
+    const queues = groupByRun(works);
+    if (this.isSingleStatement && queues.every(isContested)) await this.deps.failures.pause(0);
+    for (const queue of queues) {
       // I14: one run id under two namespaces is somebody's guess. It never shares a statement with the run itself.
       const isGuess = (owners.get(queue.runId) ?? queue.namespace) !== queue.namespace;
       owners.set(queue.runId, queue.namespace);
@@ -55,18 +77,20 @@ export class EventPass {
         carried.later(queue);
         continue;
       }
-      const first = queue.works[0];
-      if (first !== undefined && first.misses >= missesBeforeAlone) carried.alone(queue);
-      else this.enter(queue, optimistic, carried);
+      if (isContested(queue) && !this.isSingleStatement) carried.alone(queue);
+      else this.enter(queue, { optimistic, carried, ways });
     }
     if (optimistic.length > 0) await this.guarded(optimistic, 'optimistic', carried);
-    await this.lockFirst(carried);
+    await this.finishCarried(carried, ways);
     return carried.next();
   }
 
   /** The part of a queue before the first event that locks goes the optimistic way. */
-  private enter(queue: RunQueue, optimistic: RunQueue[], carried: Carried): void {
-    const locksAt = queue.works.findIndex((work) => work.way === 'lock-first');
+  private enter(
+    queue: RunQueue,
+    { optimistic, carried, ways }: { readonly optimistic: RunQueue[]; readonly carried: Carried; readonly ways: Ways },
+  ): void {
+    const locksAt = queue.works.findIndex((work) => ways.locks(work));
     if (locksAt === 0) {
       carried.lock(queue);
       return;
@@ -75,11 +99,13 @@ export class EventPass {
     optimistic.push(locksAt > 0 ? queueOf(queue.works.slice(0, locksAt)) : queue);
   }
 
-  private async lockFirst(carried: Carried): Promise<void> {
+  /** Lock first, or one by one. */
+  private async finishCarried(carried: Carried, ways: Ways): Promise<void> {
     for (;;) {
       const group = carried.takeLocked(this.deps.limits.lockedRuns);
-      if (group.length === 0) return;
-      await this.guarded(group, 'lock-first', carried);
+      const [first] = group[0]?.works ?? [];
+      if (first === undefined) return;
+      await this.guarded(group, this.isSingleStatement && !ways.locks(first) ? 'optimistic' : 'lock-first', carried);
     }
   }
 
@@ -132,17 +158,19 @@ export class EventPass {
   ): Promise<Attempted> {
     const started = this.deps.now();
     const turns = await this.readTurns(queues, mustRead);
-    await new Decider(this.deps, this.deps.store).run(turns);
+    await new Decider(this.deps, this.reader).run(turns);
     const writes = writesOf(turns);
-    const { held, fenced, unsure } = writes.length === 0 ? nothingHeld : await this.write(writes);
+    const { held, fenced, unsure } = await writeRuns(writes, this.deps);
     const reread: RunQueue[] = [];
     let missed = 0;
     for (const turn of turns) {
-      if (turn.hasWrite && !turn.isFresh) this.deps.cache.learn(held.has(turn.queue.runId));
+      const isFenced = fenced.has(turn.queue.runId); // its state was current
+      if (turn.hasWrite && !turn.isFresh && !isFenced) this.deps.cache.learn(held.has(turn.queue.runId));
       if (turn.hasWrite && !held.has(turn.queue.runId)) {
         this.deps.cache.evict(turn.queue.runId);
         missed += 1;
-        if (fenced.has(turn.queue.runId)) carried.alone(turn.queue);
+        if (this.isSingleStatement) this.missAgain(turn.queue, carried);
+        else if (isFenced) carried.alone(turn.queue);
         else carried.missed(turn.queue);
         continue;
       }
@@ -151,6 +179,17 @@ export class EventPass {
     if (unsure || fenced.size > 0) this.evict(queues); // R3
     this.tellCommit('optimistic', turns, writes.length, { missed, started });
     return { reread };
+  }
+
+  /** R30: read and decided again, but not for ever. */
+  private missAgain(queue: RunQueue, carried: Carried): void {
+    const worn = queue.works.filter((work) => work.misses + 1 >= mostMisses);
+    const others = queue.works.slice(worn.length);
+    const message = 'other decisions on this run came first each time; try again';
+    for (const work of worn)
+      work.settle({ kind: 'failed', error: new EngineError('unavailable', 'RUN_BUSY', message) });
+    if (others.length > 0) carried.missed(queueOf(others));
+    else carried.done(queue);
   }
 
   private async readTurns(queues: readonly RunQueue[], mustRead: boolean): Promise<RunTurn[]> {
@@ -167,31 +206,6 @@ export class EventPass {
     const stored = await store.readRuns(unread);
     for (const queue of unread) turns.push(RunTurn.ofStored(queue, stored.get(queue.runId), false, fold));
     return turns;
-  }
-
-  /** R1: runs whose fences miss are named; nothing stays, and the others are written without them. */
-  private async write(writes: readonly RunWrite[]): Promise<Written> {
-    const batchId = this.deps.newId();
-    const fenced = new Set<string>();
-    let rest = writes;
-    while (rest.length > 0) {
-      try {
-        const { held } = await this.deps.store.write({ batchId, runs: rest });
-        return { held, fenced, unsure: false };
-      } catch (error) {
-        if (error instanceof StoreError && error.kind === 'unknown-commit') {
-          this.deps.failures.tell(error);
-          return { held: await this.deps.failures.committed(batchId, rest), fenced, unsure: true };
-        }
-        if (!(error instanceof FenceMissError)) throw error;
-        this.deps.failures.tell(error);
-        const before = rest.length;
-        for (const runId of error.runIds) fenced.add(runId);
-        rest = rest.filter((write) => !fenced.has(write.runId));
-        if (rest.length === before) throw error;
-      }
-    }
-    return { held: nothingHeld.held, fenced, unsure: false };
   }
 
   /** R9: locks the runs, then decides on lease facts under the locks of their task rows. */
@@ -351,28 +365,7 @@ export class EventPass {
   }
 }
 
-interface Written {
-  readonly held: ReadonlySet<string>;
-  readonly fenced: ReadonlySet<string>;
-  /** The answer to the COMMIT was lost (R6). */
-  readonly unsure: boolean;
-}
-
-const nothingHeld: Written = { held: new Set(), fenced: new Set(), unsure: false };
-
-function writesOf(turns: readonly RunTurn[]): RunWrite[] {
-  const writes: RunWrite[] = [];
-  for (const turn of turns) {
-    if (turn.fold !== null && turn.hasWrite) writes.push(turn.fold.toWrite());
-  }
-  return writes;
-}
-
-/** R24: a retried run takes its business key back from the run that had taken it over and has ended since. */
-async function takeKeys(turns: readonly RunTurn[], session: LockedSession): Promise<void> {
-  const reopened = turns.filter(
-    ({ keyHolder, fold, seen }) =>
-      keyHolder !== undefined && fold !== null && seen !== null && fold.state.epoch > seen.state.epoch,
-  );
-  if (reopened.length > 0) await session.takeKeys(reopened.map((turn) => turn.queue));
+/** R7: somebody else is at this run, again and again. */
+function isContested({ works }: RunQueue): boolean {
+  return (works[0]?.misses ?? 0) >= missesBeforeAlone;
 }

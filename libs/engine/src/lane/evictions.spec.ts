@@ -40,6 +40,7 @@ async function bench(count = 3, decider: Decide = decide): Promise<Bench> {
     definitions: new DefinitionCache({ load: () => Promise.resolve({ dag: parsed.dag, size: 1 }) }, 10_000),
     deployedVersion: () => Promise.resolve(1),
     batchRows: limits.batchRows,
+    transactions: 'allowed',
   });
   const ids = runs.map(({ runId }) => runId);
   const send = async (way: Work['way'], event: (runId: string) => object): Promise<readonly Outcome['kind'][]> => {

@@ -127,7 +127,14 @@ export class StartDecider {
     if (decision.kind !== 'applied') return new EngineError('internal', 'DECISION_FAILED', 'the start was not decided');
     const fold = new RunFold(run, command.traceparent ?? null, this.deps.fold);
     const { actions, state } = decision;
-    const leased = fold.add({ event, actions, state, leases: undefined, wish: command.lease ?? null });
+    const leased = fold.add({
+      event,
+      actions,
+      state,
+      leases: undefined,
+      repeatsLeases: false,
+      wish: command.lease ?? null,
+    });
     return { work, fold, decision, write: startWrite(work, fold, this.deps.route), leased };
   }
 

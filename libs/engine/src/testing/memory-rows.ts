@@ -200,6 +200,8 @@ export function fenceHolds(row: TaskRow, write: TaskWrite, now: number): boolean
   const facts = factsOf(row, now);
   if (facts.leaseId !== leaseId) return false;
   switch (passed) {
+    case null:
+      return true;
     case 'lease':
       return facts.leaseExpired;
     case 'start-to-close':

@@ -70,9 +70,12 @@ export class MemoryStore implements Store {
     return this.storedRuns(refs);
   }
 
-  async readNeeds(requests: readonly NeedsRequest[]): Promise<ReadonlyMap<string, Loaded>> {
+  async readNeeds(
+    requests: readonly NeedsRequest[],
+    { withLeases = false } = {},
+  ): Promise<ReadonlyMap<string, Loaded>> {
     await this.statement('readNeeds');
-    return new Map(requests.map((request) => [request.runId, this.loaded(request, false)]));
+    return new Map(requests.map((request) => [request.runId, this.loaded(request, withLeases)]));
   }
 
   async readCommands(refs: readonly CommandRef[]): Promise<ReadonlyMap<string, StoredCommand>> {

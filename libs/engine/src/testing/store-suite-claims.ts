@@ -164,4 +164,29 @@ export function describeClaims(made: () => StoreUnderTest): void {
     });
     expect(await claims.claim()).toEqual([runId]);
   });
+
+  it('R30: shows leases without locks, and writes only where what was seen is still so', async () => {
+    const claims = new Claims(made());
+    const { runId, task } = await claims.begin();
+    const ref = { namespace: 'default', runId };
+    const lookAtLease = async () => {
+      const found = await claims.store.readNeeds([{ ...ref, needs: { leases: [task.taskId] } }], { withLeases: true });
+      return found.get(runId)?.leases?.get(task.taskId);
+    };
+    const writeOn = (leaseId: string | null, expectedVersion: number) => {
+      const leaseFence = { leaseId, passed: null };
+      const seen = ended(task, { state: task, leaseFence, wake: { kind: 'keep' } });
+      const runs = [runWrite(runId, expectedVersion, { tasks: [seen] })];
+      return claims.store.write({ batchId: made().newId(), runs }).then(({ held }) => held.size);
+    };
+    expect(await lookAtLease()).toMatchObject({ leaseId: null, leaseExpired: false });
+    expect(await writeOn(null, 1)).toBe(1);
+    const [leased] = await claims.store.claim(claims.call());
+    expect(await lookAtLease()).toMatchObject({ leaseId: leased?.leaseId, leaseOwner: 'w', leaseExpired: false });
+    await expect(writeOn(null, 2)).rejects.toMatchObject({ runIds: [runId] });
+    await expect(writeOn(made().newId(), 2)).rejects.toMatchObject({ runIds: [runId] });
+    expect(await writeOn(leased?.leaseId ?? '', 2)).toBe(1);
+    await made().advance(60_000);
+    expect(await lookAtLease()).toMatchObject({ leaseId: leased?.leaseId, leaseExpired: true });
+  });
 }

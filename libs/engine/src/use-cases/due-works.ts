@@ -1,5 +1,5 @@
 import type { RunEvent } from '@baton/core';
-import type { DueItem, FireResult } from '../api.js';
+import type { DueItem, EngineError, FireResult } from '../api.js';
 import { isLockTimeout } from '../lane/store-failures.js';
 import type { Outcome, Work } from '../lane/work.js';
 import type { Store } from '../ports.js';
@@ -51,11 +51,15 @@ async function answer(item: DueItem, outcome: Outcome, deps: DueDeps): Promise<F
     case 'failed':
       // A database that is away is no fault of the row: it stays due, and the timer service waits. A run that somebody
       // holds for long is: a page of such rows would come again and again, and nothing else with it.
-      if (outcome.error.kind === 'unavailable' && !isLockTimeout(outcome.error.cause)) {
+      if (outcome.error.kind === 'unavailable' && !isHeld(outcome.error)) {
         return { outcome: 'FAILED', reason: outcome.error.code };
       }
       return pushBack(item, outcome.error.code, deps);
   }
+}
+
+function isHeld({ code, cause }: EngineError): boolean {
+  return code === 'RUN_BUSY' || isLockTimeout(cause);
 }
 
 /** R21: one row can never hold a page. After so many failures a person must look. */

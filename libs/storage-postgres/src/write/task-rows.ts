@@ -76,7 +76,7 @@ export function pushTaskUpdate(target: TaskUpdates, ord: number, run: RunWrite, 
   pushShared(target, ord, run, write);
   target.fenceAttempt.push(write.fence?.attempt ?? null);
   target.fenceLeaseId.push(write.leaseFence?.leaseId ?? null);
-  target.fencePassed.push(write.leaseFence?.passed ?? null);
+  target.fencePassed.push(write.leaseFence === null ? null : (write.leaseFence.passed ?? 'seen'));
   target.setInput.push(write.input !== undefined);
   target.setOutput.push(write.output !== undefined);
   target.wake.push(write.wake.kind);

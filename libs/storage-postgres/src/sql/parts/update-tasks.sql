@@ -41,7 +41,7 @@ task_updates AS MATERIALIZED (
     unnest(:tasks.leaseTtlMs::bigint[]) AS lease_ttl_ms
 ),
 -- Fenced on columns that change together with the run's version (R1); on lease columns only where the attempt is
--- ended by time (R9). `= ANY (ARRAY[x])` instead of `=` leaves the planner nothing but looking each row up by its key:
+-- ended by time (R9), or where the decision saw them without a lock (R30). `= ANY (ARRAY[x])` instead of `=` leaves the planner nothing but looking each row up by its key:
 -- no order of an index is of use to a join then, so a hash join would need the forbidden sequential scan.
 updated_tasks AS (
   UPDATE baton.task_instances t SET
@@ -105,8 +105,9 @@ updated_tasks AS (
     AND t.task_id = u.task_id
     AND t.attempt = u.fence_attempt
     AND t.generation = u.generation
-    AND CASE WHEN u.fence_lease_id IS NULL THEN true
-      ELSE t.lease_id = u.fence_lease_id AND CASE u.fence_passed
+    AND CASE WHEN u.fence_passed IS NULL THEN true
+      ELSE t.lease_id IS NOT DISTINCT FROM u.fence_lease_id AND CASE u.fence_passed
+        WHEN 'seen' THEN true
         WHEN 'lease' THEN t.lease_expires_at <= c.now
         WHEN 'start-to-close' THEN t.start_to_close_at <= c.now
         WHEN 'schedule-to-close' THEN t.schedule_to_close_at <= c.now
