@@ -1,0 +1,122 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startPostgres } from '@baton/local-stack';
+import { migrate } from '@baton/migrations';
+import { Client } from 'pg';
+import { bareEngineSide } from './lib/bare-engine-side.js';
+import { dbosSide } from './lib/dbos-side.js';
+import { libraryMetrics, type SideSamples } from './lib/library-figures.js';
+import type { LibrarySide } from './lib/library-side.js';
+import { machine, print, wantsJson } from './lib/report.js';
+import { drive } from './lib/stats.js';
+
+const OURS = 'bare_engine';
+const POOL_SIZE = 10;
+const IN_FLIGHT = 32;
+const ROUNDS = 5;
+/** Long enough that a round of the fast side and one of the slow side take about the same time. */
+const ROUND_MS = 2_000;
+const WARM_UP_MS = 2_000;
+const SINGLES = 300;
+const COUNTED_RUNS = 50;
+
+/**
+ * Three-step sagas in one process on one PostgreSQL: `@baton/saga` against DBOS Transact, in rounds that alternate. And the
+ * engine without the runtime, to see what the runtime costs.
+ */
+async function main(): Promise<void> {
+  const asJson = wantsJson(process.argv.slice(2));
+  const dir = mkdtempSync(join(tmpdir(), 'baton-bench-'));
+  const postgres = await startPostgres({ dataDir: join(dir, 'postgres') });
+  try {
+    const sides = await openSides(postgres.url);
+    const samples = await measure(postgres.url, sides);
+    print({ bench: 'library', metrics: libraryMetrics(samples, OURS), rounds: ROUNDS, machine: machine() }, asJson);
+    for (const side of sides) await side.close();
+  } finally {
+    await postgres.stop();
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+/** A database for each system, so that neither meets the other's tables. */
+async function openSides(url: string): Promise<readonly [LibrarySide, LibrarySide]> {
+  const ours = new URL(url);
+  const theirs = new URL(url);
+  theirs.pathname = '/dbos_bench';
+  await migrate({ url: ours.href, publication: false, library: true });
+  await createDatabase(url, 'dbos_bench');
+  return [await bareEngineSide(ours.href, POOL_SIZE), await dbosSide(theirs.href, POOL_SIZE)];
+}
+
+async function measure(url: string, sides: readonly LibrarySide[]): Promise<ReadonlyMap<string, SideSamples>> {
+  let n = 0;
+  const next = (): number => (n += 1);
+  const nothing: SideSamples = { rates: [], singles: [], commitsPerRun: Number.NaN };
+  const samples = sides.map(() => ({ rates: [] as number[], singles: [] as number[], commitsPerRun: 0 }));
+  for (const side of sides) await rate(side, next, WARM_UP_MS);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const [index, side] of sides.entries()) samples[index]?.rates.push(await rate(side, next, ROUND_MS));
+  }
+  // In turn, so that all meet the same moments of the machine.
+  for (let single = 0; single < SINGLES; single += 1) {
+    for (const [index, side] of sides.entries()) samples[index]?.singles.push(await timed(() => side.runOnce(next())));
+  }
+  for (const [index, side] of sides.entries()) {
+    const sample = samples[index];
+    if (sample !== undefined) sample.commitsPerRun = await commitsPerRun(url, side, next);
+  }
+  return new Map(sides.map(({ name }, index) => [name, samples[index] ?? nothing]));
+}
+
+/** Runs a second with 32 in flight, over about `ms`. */
+async function rate(side: LibrarySide, next: () => number, ms: number): Promise<number> {
+  const began = performance.now();
+  let done = 0;
+  const lane = async (): Promise<void> => {
+    while (performance.now() - began < ms) {
+      await side.runOnce(next());
+      done += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: IN_FLIGHT }, lane));
+  return (done / (performance.now() - began)) * 1_000;
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const began = performance.now();
+  await work();
+  return performance.now() - began;
+}
+
+/** Transactions that wrote: those alone get a number. */
+async function commitsPerRun(url: string, side: LibrarySide, next: () => number): Promise<number> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    const given = async (): Promise<number> => {
+      const { rows } = await client.query<{ next: string }>(
+        'SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS next',
+      );
+      return Number(rows[0]?.next);
+    };
+    const before = await given();
+    await drive(Array.from({ length: COUNTED_RUNS }, next), 1, (run) => side.runOnce(run));
+    return ((await given()) - before) / COUNTED_RUNS;
+  } finally {
+    await client.end();
+  }
+}
+
+async function createDatabase(url: string, name: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query(`CREATE DATABASE ${name}`);
+  await client.end();
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  process.exitCode = 1;
+});
