@@ -47,6 +47,14 @@ export function isOutcomeOpen(task: TaskState): boolean {
   return task.unknownOutcome || task.failure?.code === DEFERRED;
 }
 
+/**
+ * The worker's code ran to its end, and only its result could not be kept: it is no JSON, too large, or refused by the
+ * database. What it did stands, so the step counts as UNKNOWN for its undo.
+ */
+export function ranWithoutResult(failure: Failure): boolean {
+  return failure.code === 'OUTPUT_INVALID' || failure.code === 'REPORT_REJECTED';
+}
+
 /** Code of an attempt that its worker wants to have again later. */
 export const DEFERRED = 'DEFERRED';
 

@@ -45,6 +45,35 @@ describe('an unknown outcome (R17)', () => {
     expect(run.has('mail', 'compensate')).toBe(false);
   });
 
+  it.each(['OUTPUT_INVALID', 'REPORT_REJECTED'])(
+    'W8: is that of a step that ran and whose result could not be kept (%s): it is undone, with its input',
+    (code) => {
+      const run = new FakeRun(definition(chain(task('pay'), task('mail', { compensate: true })))).start();
+      run.complete('pay');
+      run.lease('mail').fail('mail', code, { retryable: false });
+      expect(run.task('mail')).toMatchObject({ status: 'FAILED', unknownOutcome: true });
+      expect(run.status('mail', 'compensate')).toBe('SCHEDULED');
+      expect(run.inputOf('mail', 'compensate')).toBe('{"input":{},"output":null}');
+      run.complete('mail', '{}', { kind: 'compensate' });
+      expect(run.state).toMatchObject({ status: 'COMPENSATED', failure: { code, nodeId: 'mail' } });
+    },
+  );
+
+  it('W8: of a result that could not be kept is ended by a later attempt whose result was', () => {
+    const run = new FakeRun(definition(chain(task('mail', { compensate: true }), task('pay')))).start();
+    run.lease('mail').fail('mail', 'OUTPUT_INVALID', { retryable: true });
+    expect(run.task('mail')).toMatchObject({ status: 'BACKOFF', unknownOutcome: true });
+    run.wakeAfter(60_000, 'mail');
+    run.lease('mail').complete('mail');
+    expect(run.task('mail')).toMatchObject({ status: 'SUCCEEDED', unknownOutcome: false });
+  });
+
+  it('W8: is not undone where only successes are to be', () => {
+    const run = payBesideMail({ compensate: true, compensateOn: ['SUCCEEDED'] }).lease('mail');
+    run.fail('mail', 'OUTPUT_INVALID', { retryable: false });
+    expect(run.has('mail', 'compensate')).toBe(false);
+  });
+
   it('belongs to one generation: the next one knows nothing of it', () => {
     const run = new FakeRun(definition([task('a')])).start().lease('a');
     run.wakeAfter(30_000, 'a');
@@ -110,6 +139,13 @@ describe('the undo of a step that is cut off (R18)', () => {
     run.wakeAfter(30_000, 'mail');
     run.lease('mail').fail('pay');
     run.fail('mail', 'NO_ADDRESS');
+    expect(run.task('mail')).toMatchObject({ status: 'FAILED', unknownOutcome: true });
+    expect(run.status('mail', 'compensate')).toBe('SCHEDULED');
+  });
+
+  it('W8: comes when the step ran in that window and its result could not be kept', () => {
+    const run = cutOff();
+    run.fail('mail', 'OUTPUT_INVALID');
     expect(run.task('mail')).toMatchObject({ status: 'FAILED', unknownOutcome: true });
     expect(run.status('mail', 'compensate')).toBe('SCHEDULED');
   });

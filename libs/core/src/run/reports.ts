@@ -1,6 +1,6 @@
 import { assertNever } from '../assert-never.js';
 import { goOnBelow, conclude } from './conclude.js';
-import { DEFERRED, dispatchAgain, endAttempt, isOutcomeOpen, type AttemptEnd } from './attempts.js';
+import { DEFERRED, dispatchAgain, endAttempt, isOutcomeOpen, ranWithoutResult, type AttemptEnd } from './attempts.js';
 import type { ReportOutcome } from './decide-types.js';
 import type { NodeCompleted, NodeFailed, TaskDeferred, TaskReleased } from './events.js';
 import { cleanFailure } from './failures.js';
@@ -52,7 +52,8 @@ function applyReport(t: Transition, task: TaskState, event: Report): void {
         failure: event.failure,
         status: 'FAILED',
         reportHash: event.reportHash,
-        unknownOutcome: task.unknownOutcome, // R17: a definite failure does not make earlier attempts known
+        // R17: a definite failure does not make earlier attempts known.
+        unknownOutcome: task.unknownOutcome || ranWithoutResult(event.failure),
         counts: 'failure',
         retryable: event.retryable,
       });
@@ -144,7 +145,7 @@ function reportInCutOff(t: Transition, task: TaskState, event: Report): void {
         status: known ? 'FAILED' : 'CANCELLED',
         failure: event.failure,
         reportHash: event.reportHash,
-        unknownOutcome: task.unknownOutcome || !known,
+        unknownOutcome: task.unknownOutcome || !known || ranWithoutResult(event.failure),
       });
       return;
     }

@@ -63,7 +63,10 @@ export interface TaskState {
   readonly losses: number;
   /** Redispatches of the current attempt chain without a start; doubles the guard (R12). */
   readonly redispatches: number;
-  /** R17: a leased attempt of this generation ended without a report, and none succeeded later. */
+  /**
+   * R17: a leased attempt of this generation ended without a report, or with a result that could not be kept, and none
+   * succeeded later.
+   */
   readonly unknownOutcome: boolean;
   /** R18: cut off by a failure, cancel or deadline while leased; waits for the end of that lease. */
   readonly cutOff: boolean;
