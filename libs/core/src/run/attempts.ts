@@ -47,12 +47,15 @@ export function isOutcomeOpen(task: TaskState): boolean {
   return task.unknownOutcome || task.failure?.code === DEFERRED;
 }
 
+const WITHOUT_RESULT: ReadonlySet<string> = new Set(['OUTPUT_INVALID', 'REPORT_REJECTED', 'TIMEOUT']);
+
 /**
- * The worker's code ran to its end, and only its result could not be kept: it is no JSON, too large, or refused by the
- * database. What it did stands, so the step counts as UNKNOWN for its undo.
+ * The worker's code ran, and there is no result: it is no JSON, too large, refused by the database, or did not come within
+ * the timeout. What it did stands, so the step counts as UNKNOWN for its undo, as when the engine ends it by the same
+ * timeout.
  */
 export function ranWithoutResult(failure: Failure): boolean {
-  return failure.code === 'OUTPUT_INVALID' || failure.code === 'REPORT_REJECTED';
+  return WITHOUT_RESULT.has(failure.code);
 }
 
 /** Code of an attempt that its worker wants to have again later. */

@@ -45,8 +45,8 @@ describe('an unknown outcome (R17)', () => {
     expect(run.has('mail', 'compensate')).toBe(false);
   });
 
-  it.each(['OUTPUT_INVALID', 'REPORT_REJECTED'])(
-    'W8: is that of a step that ran and whose result could not be kept (%s): it is undone, with its input',
+  it.each(['OUTPUT_INVALID', 'REPORT_REJECTED', 'TIMEOUT'])(
+    'W3, W8: is that of a step that ran and whose result could not be kept, or did not come in time (%s): it is undone',
     (code) => {
       const run = new FakeRun(definition(chain(task('pay'), task('mail', { compensate: true })))).start();
       run.complete('pay');
