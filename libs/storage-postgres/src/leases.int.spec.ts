@@ -167,7 +167,7 @@ describe.each(MAJORS)('leases on PostgreSQL %i', (major) => {
     expect(answers[2]!.leaseId).toBe(answers[0]!.leaseId);
   });
 
-  it('grants a task to one of many workers that ask at once', async () => {
+  it('O6: grants a task to one of many workers that ask at once', async () => {
     const run = await oneRun();
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_unused, n) => acquire(run, { owner: `worker-${n}` })),
@@ -202,7 +202,7 @@ describe.each(MAJORS)('leases on PostgreSQL %i', (major) => {
     expect(await acquire(run, { attempt: 2 })).toMatchObject({ status: 'GRANTED', progress: '{"done":3}' });
   });
 
-  it('refuses a heartbeat after expiry, of another lease, of another attempt, and after the report (R14)', async () => {
+  it('O6: refuses a heartbeat after expiry, of another lease, of another attempt, and after the report (R14)', async () => {
     const run = await oneRun();
     const { leaseId } = await acquire(run);
     expect(await heartbeat(run, randomUUID())).toEqual({ status: 'LOST' });

@@ -87,7 +87,7 @@ describe.each(MAJORS)("a start on the caller's transaction on PostgreSQL %i", (m
   const rows = (start: RunStartWrite) => rowsOf(fixture, [start.write.runId]);
 
   describe.each(ways)('%s', (_what, open) => {
-    it('rolled back, the run never existed: no row anywhere', async () => {
+    it('O4: rolled back, the run never existed: no row anywhere, and no event', async () => {
       const start = wholeStart({ idempotencyKey: randomUUID() });
       const { executor, end } = await open();
       await order(executor);
@@ -98,7 +98,7 @@ describe.each(MAJORS)("a start on the caller's transaction on PostgreSQL %i", (m
       expect(await fixture.query('SELECT 1 FROM orders')).toEqual([]);
     });
 
-    it('committed, it is there with all its rows, as the store itself would have written them', async () => {
+    it('O4: committed, it is there with all its rows, as the store itself would have written them', async () => {
       const start = wholeStart({ idempotencyKey: randomUUID() });
       const { executor, end } = await open();
       await writeStartOn(executor, randomUUID(), start);

@@ -143,7 +143,7 @@ describe('A relay', () => {
     expect(again.relay.status.session?.rows).toBe(0);
   });
 
-  it('goes on after Kafka was killed under load, in order, and so do consumers (B108)', async () => {
+  it('O3: goes on after Kafka was killed under load, in order, and so do consumers (B108)', async () => {
     const { relay, retries } = await streaming();
     const reader = await new Reader(kafka.brokers, [topic]).start();
     readers.push(reader);

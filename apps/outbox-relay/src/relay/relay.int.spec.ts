@@ -190,7 +190,7 @@ describe('The relay', () => {
     expect(relay.status.session).toMatchObject({ rows: 0, bytes: 0 });
   });
 
-  it('is killed again and again under load, and loses nothing', async () => {
+  it('O2: is killed again and again under load, and loses nothing', async () => {
     scene = await new Scene().open();
     let relay = scene.spawn();
     let isEnough = false;
@@ -220,7 +220,7 @@ describe('Rows that can never be published', () => {
   let scene: Scene;
   afterEach(() => scene.close());
 
-  it('are kept in outbox_dead with their reason, and stop nothing (B98, B99)', async () => {
+  it('O3: are kept in outbox_dead with their reason, and stop nothing (B98, B99)', async () => {
     scene = await new Scene().open();
     scene.start();
     const run = randomUUID();

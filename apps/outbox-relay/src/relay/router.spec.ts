@@ -87,7 +87,7 @@ describe('A lane', () => {
     expect(bench.producer.batches).toEqual([1, 1, 1, 1]);
   });
 
-  it('R31: keeps the order of first occurrences under any failures (L3)', async () => {
+  it('R31, O3: keeps the order of first occurrences under any failures (L3)', async () => {
     const outcome: fc.Arbitrary<Outcome> = fc.oneof(
       { weight: 3, arbitrary: fc.constant({ kind: 'stored' as const }) },
       fc.constant({ kind: 'stored-but-failed' as const }),

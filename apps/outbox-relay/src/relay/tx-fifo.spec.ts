@@ -40,7 +40,7 @@ describe('The position that is confirmed', () => {
     expect(fifo.confirmed).toBe(259n);
   });
 
-  it('never goes down', () => {
+  it('O2: never goes down', () => {
     const fifo = new TxFifo(1n << 33n);
     fifo.keepalive(5n);
     fifo.begin(0);

@@ -141,7 +141,7 @@ describe('an attempt', () => {
     expect(session.reports).toMatchObject([{ status: 'released', notStarted: false }]);
   });
 
-  it('that lost its lease says nothing, unless it has a result: that one may still be in time (R14)', async () => {
+  it('O5: that lost its lease says nothing, unless it has a result: that one may still be in time (R14)', async () => {
     const session = new FakeSession();
     session.beat = HeartbeatStatus.HEARTBEAT_STATUS_LOST;
     await attemptOf(session, { ttlMs: 60 }).run((context) => sleep(10_000, undefined, { signal: context.signal }));

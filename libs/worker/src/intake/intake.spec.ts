@@ -103,7 +103,7 @@ describe('the intake of messages', () => {
     expect(bench.done).toEqual([0n, 1n]);
   });
 
-  it.each(['HELD', 'STALE'] as const)('is done with a message that is %s (R10)', async (status) => {
+  it.each(['HELD', 'STALE'] as const)('O5: is done with a message that is %s (R10)', async (status) => {
     const bench = new Bench();
     bench.answer = () => status;
     await bench.take(3);
@@ -140,7 +140,7 @@ describe('the intake of messages', () => {
     await until(() => bench.running.length === 1, 'it runs');
   });
 
-  it('keeps a message whose coordinator says RETRY (R10, B106)', async () => {
+  it('O5: keeps a message whose coordinator says RETRY (R10, B106)', async () => {
     const bench = new Bench();
     let asked = 0;
     bench.answer = () => ((asked += 1) < 3 ? 'RETRY' : 'GRANTED');
@@ -162,7 +162,7 @@ describe('the intake of messages', () => {
     await until(() => isTaken, 'the next batch may come');
   });
 
-  it('buries what no worker can read, and goes on (R10, B106)', async () => {
+  it('O5: buries what no worker can read, and goes on (R10, B106)', async () => {
     const bench = new Bench();
     await bench.take(3, (index) => (index === 1 ? taskMessage() : Buffer.from('not json')));
     await until(() => bench.running.length === 1, 'the good one runs');
