@@ -80,8 +80,8 @@ describe('poison', () => {
       runs.map(({ runId, task }) => engine.report(completedReport(runId, task, runId === victim.runId ? '"poison"' : '1'))), // prettier-ignore
     );
     expect(answers).toEqual(runs.map((run) => (run === victim ? 'REJECTED' : 'APPLIED')));
-    // 'a' may be tried three times by its definition: this failure ends it at once.
-    expect(await runOf(victim.runId)).toMatchObject({ status: 'FAILED', failure_code: 'REPORT_REJECTED' });
+    // 'a' may be tried three times by its definition: this failure ends it at once. It ran, so it is undone (W8).
+    expect(await runOf(victim.runId)).toMatchObject({ status: 'COMPENSATING', failure_code: 'REPORT_REJECTED' });
     const { last_commit: commit } = await runOf(victim.runId);
     expect(await fixture.query('SELECT run_id FROM baton.workflow_runs WHERE last_commit = $1', [commit])).toEqual([
       { run_id: victim.runId },
