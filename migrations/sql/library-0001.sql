@@ -14,3 +14,13 @@ CREATE INDEX task_instances_claimed ON baton.task_instances (lease_call)
 
 -- The order in which readers of events go: by transaction, as far as all of them have ended.
 CREATE INDEX outbox_order ON baton.outbox (xid, seq);
+
+-- Locks of runs for the leader election of the embedded runtime. They save work and keep no order (leases do), so they
+-- are not logged: after a crash of the server there are none, and each run is anybody's again.
+CREATE UNLOGGED TABLE baton.run_locks (
+  key        text        NOT NULL PRIMARY KEY,
+  -- Of one taking of the lock.
+  token      uuid        NOT NULL,
+  expires_at timestamptz NOT NULL
+);
+CREATE INDEX run_locks_expiry ON baton.run_locks (expires_at);

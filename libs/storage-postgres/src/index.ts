@@ -1,6 +1,7 @@
 export { ActiveRole, type RoleOptions } from './active-role.js';
 export type { DueScan } from './due.js';
 export { createEventReader, type EventPage, type EventReader, type OutboxEvent } from './events.js';
+export { createLibraryStore, type Backlog, type LibraryStore, type RunLock } from './library-store.js';
 export {
   DEFAULT_POOL_SIZE,
   DEFAULT_TIMEOUTS,

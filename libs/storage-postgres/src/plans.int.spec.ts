@@ -26,9 +26,16 @@ const EXCEPTIONS: IndexExceptions = {
   'claim-tasks': { task_instances: '_namespace_queue_dispatched_at_idx _lease_call_idx' },
   'read-claimable': { task_instances: '_namespace_queue_dispatched_at_idx' },
   'read-outbox': { outbox: '_xid_seq_idx' },
+  'read-backlog': {
+    workflow_runs: '_namespace_status_run_id_idx',
+    task_instances: '_namespace_queue_dispatched_at_idx',
+  },
 };
 /** Only the embedded runtime says these, and only its databases have the indexes for them (R29). */
-const OF_LIBRARY = new Set(['claim-tasks', 'read-claimable', 'read-outbox']);
+const OF_LIBRARY = new Set([
+  ...['claim-tasks', 'read-claimable', 'read-outbox', 'read-backlog'],
+  ...['take-run-lock', 'renew-run-lock', 'release-run-lock', 'purge-run-locks'],
+]);
 const MODES = MAJORS.flatMap((major) => [
   { major, library: false, mode: 'platform' },
   { major, library: true, mode: 'library' },

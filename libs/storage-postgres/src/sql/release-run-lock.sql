@@ -1,0 +1,1 @@
+DELETE FROM baton.run_locks WHERE key = :key::text AND token = :token::uuid
