@@ -7,3 +7,35 @@ export type * from './executor/types.js';
 export type * from './observe/observer.js';
 export type * from './leader/locker.js';
 export { checkSagaConfig, defaultSagaConfig, type SagaConfig } from './runtime/config.js';
+export { defineSaga, isSaga } from './definition/define-saga.js';
+export type { SagaFaultCode } from './definition/faults.js';
+export { SagaRegistry } from './definition/registry.js';
+export {
+  AttemptAborted,
+  NonRetryableError,
+  RawJson,
+  rawJson,
+  RetryLater,
+  retryLater,
+  TaskError,
+  type AbortCause,
+} from '@baton/execution';
+export {
+  guardObserver,
+  nopObserver,
+  observeWith,
+  type GuardOptions,
+  type GuardedObserver,
+} from './observe/guard-observer.js';
+export { SagaMetrics, type SagaBacklog, type SagaMetricsOptions } from './observe/metrics.js';
+export { otelTracer } from './observe/otel-tracer.js';
+export { postgresBacklog, type PostgresBacklogParts } from './observe/postgres-backlog.js';
+export {
+  nopTracer,
+  type SagaSpan,
+  type SagaSpanName,
+  type SagaSpanOptions,
+  type SagaTracer,
+} from './observe/tracer.js';
+export { inProcessLocker } from './leader/in-process-locker.js';
+export { postgresLocker, type PostgresLocker, type PostgresLockerOptions } from './leader/postgres-locker.js';
