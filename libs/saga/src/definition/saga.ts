@@ -1,11 +1,19 @@
 import type { JsonText } from '@baton/core';
-import type { CompensateContext, SagaOptions, StepContext } from './types.js';
+import type { CompensateContext, Outputs, SagaOptions, StepContext } from './types.js';
 
-/** A checked saga, made by `defineSaga`. The type parameters only speak to the compiler. */
+/** Types of a saga's input and outputs. There is no such property. */
+declare const TYPES: unique symbol;
+
+/**
+ * A checked saga, made by `defineSaga` and frozen to its depth. The type parameters only speak to the compiler: `I` is
+ * its input, `O` the outputs of its steps by name. Any saga is a `Saga`.
+ */
 export interface Saga<I = unknown, O = unknown> {
+  readonly [TYPES]?: { readonly input: I; readonly outputs: O };
   readonly id: string;
   readonly version: number;
-  readonly options: SagaOptions<I, O>;
+  /** As they were written; a copy. */
+  readonly options: SagaOptions<unknown, Outputs>;
   /** The Baton definition that it compiles to; the same text for the same saga, functions aside. */
   readonly spec: JsonText;
   /** Tasks of its runs carry it; derived from the id. */

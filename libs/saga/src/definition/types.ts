@@ -1,12 +1,13 @@
 /** What authors write. Everything here is plain data and functions; `defineSaga` checks it. */
 
-/** Milliseconds, or an ISO 8601 duration such as `PT30S`. Absent = none; never 0. */
+/** Milliseconds, or an ISO 8601 duration such as `PT30S`. A time limit is left out or greater than 0. */
 export type Duration = number | string;
 
 /** Field by field: the step's, then the saga's, then 1 attempt, 100 ms, 30 s. The wait doubles, jittered into [0.8 d, d]. */
 export interface RetryPolicy {
   /** Counts the first try; 1 or more. */
   readonly maxAttempts?: number;
+  /** 0 = the next try at once. */
   readonly baseInterval?: Duration;
   /** Not less than the base interval. */
   readonly maxInterval?: Duration;
