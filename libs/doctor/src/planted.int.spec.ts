@@ -186,6 +186,24 @@ const plants: readonly Plant[] = [
   ],
   ['I11', 'KEY_OF_ANOTHER_RUN', 'fresh', `UPDATE baton.run_keys SET run_id = '$run' WHERE key = 'idem-1'`],
 
+  // Of the embedded runtime (R29).
+  ['I6', 'OPEN_TASK_WITHOUT_WAKE_UP', 'local', UNGUARDED, `${ROWS} wake_at = NULL WHERE ${TASK('charge')}`],
+  ['I6', 'ROUTE_DIFFERS', 'local', `${ROWS} route = 'kafka' WHERE ${TASK('charge')}`],
+  ['I1', 'OUTBOX_BEYOND_RUN', 'local', OUTBOX('run_seq = 2', '3')],
+  ['I1', 'OUTBOX_GAP', 'local', `DELETE FROM baton.outbox WHERE run_id = '$run' AND run_seq = 2`],
+  [
+    'I2',
+    'OUTBOX_ROW_DIFFERS',
+    'local',
+    `UPDATE baton.outbox SET type = 'saga.other.step_completed' WHERE run_id = '$run' AND run_seq = 2`,
+  ],
+  [
+    'I2',
+    'OUTBOX_ROW_DIFFERS',
+    'local',
+    `UPDATE baton.outbox SET payload = replace(payload, '"version"', '"revision"') WHERE run_id = '$run' AND run_seq = 2`,
+  ],
+
   ['R8', 'RUN_STUCK', 'fresh', `${RUN} stuck_reason = 'decide threw' WHERE run_id = '$run'`],
   ['R8', 'TIMER_KEEPS_FAILING', 'fresh', `UPDATE baton.timers SET failures = 20 WHERE run_id = '$run'`],
 ];

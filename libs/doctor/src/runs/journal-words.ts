@@ -26,6 +26,28 @@ export const ENDS_OF_RUN = kinds(
   'run.cancelled',
 );
 
+/** The embedded runtime tells the same facts by names of its own: `saga.<definition>.<word>`. They never change. */
+const SAGA_WORDS: ReadonlyMap<string, string> = new Map<JournalKind, string>([
+  ['run.started', 'started'],
+  ['run.reopened', 'reopened'],
+  ['run.compensation_started', 'compensation_started'],
+  ['run.succeeded', 'succeeded'],
+  ['run.failed', 'failed'],
+  ['run.compensated', 'compensated'],
+  ['run.compensation_failed', 'compensation_failed'],
+  ['run.expired', 'expired'],
+  ['run.cancelled', 'cancelled'],
+  ['node.succeeded', 'step_completed'],
+  ['node.failed', 'step_failed'],
+  ['node.timed_out', 'step_timed_out'],
+  ['node.compensated', 'step_compensated'],
+  ['node.compensation_failed', 'step_compensation_failed'],
+]);
+
+export function sagaTypeOf(definitionId: string, kind: string): string {
+  return `saga.${definitionId}.${SAGA_WORDS.get(kind) ?? kind}`;
+}
+
 type Says<T> = ReadonlyMap<string, readonly T[]>;
 
 function says<T>(record: Partial<Record<JournalKind, readonly T[]>>): Says<T> {

@@ -9,6 +9,7 @@ const MANY_FAILURES = 10;
 export function judgeClocks(view: RunView, verdict: Verdict, overdueMs: number): void {
   for (const row of view.clocks) {
     if (verdict.isBlamed(row.task_id)) continue;
+    judgeRoute(row, view.state.route, verdict);
     judgeLease(row, verdict);
     judgeWakeUp(row, verdict, { overdueMs, terminal: isTerminal(view.state.status) });
   }
@@ -25,6 +26,13 @@ export function judgeClocks(view: RunView, verdict: Verdict, overdueMs: number):
     }
   }
   judgeTimers(view, verdict);
+}
+
+/** R29: a row of another route than its run's is looked for by nobody, or sent to nobody. */
+function judgeRoute(row: ClockRow, route: string, verdict: Verdict): void {
+  if (row.route === route || (row.status !== 'SCHEDULED' && row.status !== 'BACKOFF')) return;
+  const about = { nodeId: row.node_id, about: row.task_id };
+  verdict.add('I6', 'ROUTE_DIFFERS', `route ${row.route} in a run of route ${route}: nobody takes it`, about);
 }
 
 function judgeLease(row: ClockRow, verdict: Verdict): void {

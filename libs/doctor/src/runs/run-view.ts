@@ -21,6 +21,7 @@ export interface ClockRow {
   readonly task_id: string;
   readonly node_id: string;
   readonly status: string;
+  readonly route: string;
   readonly has_lease: boolean;
   readonly lease_owner: string | null;
   readonly lease_whole: boolean;

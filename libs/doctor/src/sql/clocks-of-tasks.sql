@@ -1,10 +1,10 @@
 -- Wake-ups and leases: what changes without the run's version (R9), so the state of the run does not hold it. Rows that
 -- are closed and have nothing of the kind are left out.
-SELECT a.run_id, t.task_id, t.node_id, t.status, t.has_lease, t.lease_owner, t.lease_whole, t.lease_leftover,
+SELECT a.run_id, t.task_id, t.node_id, t.status, t.route, t.has_lease, t.lease_owner, t.lease_whole, t.lease_leftover,
   t.wake_set, t.overdue_ms, t.too_late
 FROM unnest($1::uuid[]) AS a(run_id)
 CROSS JOIN LATERAL (
-  SELECT t.task_id, t.node_id, t.status, t.lease_owner,
+  SELECT t.task_id, t.node_id, t.status, t.route, t.lease_owner,
     t.lease_id IS NOT NULL AS has_lease,
     t.leased_at IS NOT NULL AND t.lease_expires_at IS NOT NULL AND t.start_to_close_at IS NOT NULL AS lease_whole,
     t.lease_id IS NULL AND (t.lease_owner IS NOT NULL OR t.lease_call IS NOT NULL OR t.leased_at IS NOT NULL

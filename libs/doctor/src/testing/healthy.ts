@@ -1,4 +1,4 @@
-import type { EngineApi, StartRun } from '@baton/engine';
+import type { EngineApi, EventNames, StartRun } from '@baton/engine';
 import { single } from '@baton/engine/testing';
 import {
   completedReport,
@@ -10,6 +10,7 @@ import {
 } from '@baton/storage-postgres/testing';
 import { createDatabase } from '@baton/testkit';
 import { Client, type QueryResultRow } from 'pg';
+import { sagaTypeOf } from '../runs/journal-words.js';
 
 /** Three steps of which two can be undone, a wait between them, and every deadline that a definition can have. */
 export const saga = JSON.stringify({
@@ -52,7 +53,8 @@ export type Story =
   | 'cancelled'
   | 'failed'
   | 'retried'
-  | 'keyed';
+  | 'keyed'
+  | 'local';
 
 export interface Healthy {
   readonly runs: Readonly<Record<Story, string>>;
@@ -73,8 +75,10 @@ export async function healthyDatabase(): Promise<Healthy> {
   const database: Queries = { query: async (sql, values) => (await client.query(sql, values)).rows };
   for (const text of [saga, single]) await publish(database, text);
   const one = engineOn(url);
-  const runs = await new Stories(database, one.engine).all();
+  const embedded = engineOn(url, { route: 'local', events: sagaNames });
+  const runs = await new Stories(database, one.engine, embedded.engine).all();
   await one.close();
+  await embedded.close();
   // A database that somebody is connected to cannot be copied.
   await client.end();
   let copies = 0;
@@ -114,10 +118,20 @@ async function connected(url: string): Promise<Client> {
   return client;
 }
 
+/** As the embedded runtime names its events. */
+const sagaNames: EventNames = {
+  topic: (namespace) => `baton.${namespace}.events`,
+  describe: (run, { kind, seq, nodeId }) => ({
+    type: sagaTypeOf(run.definitionId, kind),
+    payload: JSON.stringify({ instanceId: run.runId, step: nodeId ?? undefined, version: seq }),
+  }),
+};
+
 class Stories {
   constructor(
     private readonly database: Queries,
     private readonly engine: EngineApi,
+    private readonly embedded: EngineApi,
   ) {}
 
   async all(): Promise<Record<Story, string>> {
@@ -137,6 +151,7 @@ class Stories {
       failed: await this.failed(),
       retried: await this.retried(),
       keyed: await this.start('saga', { idempotencyKey: 'idem-1', businessKey: 'order-1' }),
+      local: await this.local(),
     };
   }
 
@@ -154,6 +169,16 @@ class Stories {
     const [task] = (await openTasks(this.database)).get(runId) ?? [];
     if (task === undefined) throw new Error(`run ${runId} has no open task`);
     await this.engine.report(failedReport(runId, task));
+  }
+
+  /** Of the embedded runtime: its second step can be claimed. */
+  private async local(): Promise<string> {
+    const start = { namespace: NAMESPACE, definitionId: 'saga', input: '{"n":1}' };
+    const { runId } = await this.embedded.start(start);
+    const [task] = (await openTasks(this.database)).get(runId) ?? [];
+    if (task === undefined) throw new Error(`run ${runId} has no open task`);
+    await this.embedded.report(completedReport(runId, task));
+    return runId;
   }
 
   private async leased(): Promise<string> {
