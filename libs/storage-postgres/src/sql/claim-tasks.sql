@@ -10,7 +10,7 @@ same AS MATERIALIZED (
   CROSS JOIN LATERAL (
     SELECT r.definition_id, r.definition_version, r.epoch, r.traceparent
     FROM baton.workflow_runs r
-    WHERE r.run_id = ANY (ARRAY[t.run_id]) AND r.namespace = t.namespace AND r.ended_at IS NULL
+    WHERE r.run_id = ANY (ARRAY[t.run_id]) AND r.ended_at IS NULL
   ) r
   WHERE t.route = 'local' AND t.lease_call = :callId::text AND t.lease_call IS NOT NULL
     AND t.namespace = :namespace::text AND t.lease_owner = :owner::text
@@ -37,7 +37,7 @@ free AS MATERIALIZED (
     CROSS JOIN LATERAL (
       SELECT r.definition_id, r.definition_version, r.epoch, r.traceparent
       FROM baton.workflow_runs r
-      WHERE r.run_id = ANY (ARRAY[t.run_id]) AND r.namespace = t.namespace AND r.ended_at IS NULL
+      WHERE r.run_id = ANY (ARRAY[t.run_id]) AND r.ended_at IS NULL
         AND r.definition_id || '@' || r.definition_version = ANY (q.versions)
     ) r
     WHERE t.namespace = :namespace::text AND t.queue = q.queue

@@ -21,7 +21,7 @@ CROSS JOIN LATERAL (
   CROSS JOIN LATERAL (
     SELECT r.definition_id, r.definition_version, r.epoch, r.traceparent
     FROM baton.workflow_runs r
-    WHERE r.run_id = ANY (ARRAY[t.run_id]) AND r.namespace = t.namespace AND r.ended_at IS NULL
+    WHERE r.run_id = ANY (ARRAY[t.run_id]) AND r.ended_at IS NULL
       AND r.definition_id || '@' || r.definition_version = ANY (q.versions)
   ) r
   WHERE t.namespace = :namespace::text AND t.queue = q.queue
