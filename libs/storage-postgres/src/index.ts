@@ -9,6 +9,12 @@ export {
   type PoolOptions,
   type SessionTimeouts,
 } from './pool.js';
+export {
+  publishDefinitionOn,
+  type DeployOnPublish,
+  type NewDefinition,
+  type PublishedDefinition,
+} from './publish-definition.js';
 export { readDefinition, readRunStates } from './run-reader.js';
 export { writeStartOn, type SqlExecutor } from './start-on.js';
 export { createPostgresStore } from './store.js';

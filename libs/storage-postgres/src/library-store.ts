@@ -1,5 +1,6 @@
 import { integer, integerOrNull } from './decode.js';
 import { Database, type PoolOptions } from './pool.js';
+import { publishIn, type NewDefinition, type PublishedDefinition } from './publish-definition.js';
 
 /** What waits, as far as it was counted. */
 export interface Backlog {
@@ -22,6 +23,8 @@ export interface LibraryStore {
   purgeRunLocks(limit: number): Promise<number>;
   /** Each count stops at `limit`. */
   readBacklog(namespace: string, queues: readonly string[], limit: number): Promise<Backlog>;
+  /** Unless the version is there. A version that it makes is deployed if none newer is. */
+  publishDefinition(definition: NewDefinition): Promise<PublishedDefinition>;
   close(): Promise<void>;
 }
 
@@ -58,6 +61,8 @@ export function createLibraryStore(options: PoolOptions): LibraryStore {
         oldestClaimableMs: integerOrNull(oldestClaimableMs),
       };
     },
+    publishDefinition: (definition) =>
+      publishIn({ run: (name, values) => db.runRepeatable(name, values) }, definition, 'newer'),
     close: () => db.close(),
   };
 }

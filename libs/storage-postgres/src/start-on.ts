@@ -44,7 +44,7 @@ async function contested(session: ExecutorSession, batchId: string, start: RunSt
   }
 }
 
-class ExecutorSession implements Session {
+export class ExecutorSession implements Session {
   constructor(private readonly executor: SqlExecutor) {}
 
   async run(name: string, values: StatementValues): Promise<readonly Row[]> {

@@ -1,3 +1,4 @@
+import { publishDefinitionOn, type NewDefinition } from '@baton/storage-postgres';
 import { ApiError } from '@baton/wire';
 import type { EntityManager } from 'typeorm';
 import { decodeCursor, encodeCursor } from './cursor.js';
@@ -8,11 +9,6 @@ export interface DefinitionRef {
   readonly namespace: string;
   readonly id: string;
   readonly version: number;
-}
-
-export interface NewDefinition extends DefinitionRef {
-  readonly spec: string;
-  readonly contentHash: string;
 }
 
 export interface StoredDefinition extends DefinitionRef {
@@ -50,9 +46,9 @@ export class DefinitionStore {
   ): Promise<{ readonly stored: StoredDefinition; readonly created: boolean }> {
     return this.database.use((source) =>
       source.transaction(async (manager) => {
-        const created = await insertVersion(manager, definition);
-        if (created && deploy) await deployVersion(manager, definition);
-        return { stored: await this.read(manager, definition), created };
+        const published = await publishDefinitionOn(manager, definition, deploy ? 'always' : 'no');
+        if (published.contentHash !== definition.contentHash) throw versionExists(definition);
+        return { stored: await this.read(manager, definition), created: published.created };
       }),
     );
   }
@@ -154,33 +150,6 @@ function toPage(rows: readonly ListRow[], pageSize: number): DefinitionPage {
   return { definitions, nextCursor: rows.length > pageSize && last !== undefined ? encodeCursor(last) : null };
 }
 
-/** true = this call made it, or brought a hidden version with this content back. */
-async function insertVersion(manager: EntityManager, definition: NewDefinition): Promise<boolean> {
-  const inserted = await manager
-    .createQueryBuilder()
-    .insert()
-    .into(WorkflowDefinition)
-    .values({ ...definition })
-    .orIgnore()
-    .returning(['version'])
-    .execute();
-  if ((inserted.raw as unknown[]).length > 0) return true;
-  const existing = await manager.findOneOrFail(WorkflowDefinition, {
-    where: keyOf(definition),
-    lock: { mode: 'pessimistic_write' },
-  });
-  if (existing.contentHash !== definition.contentHash) {
-    throw new ApiError(
-      'conflict',
-      'DEFINITION_VERSION_EXISTS',
-      `version ${definition.version} of ${definition.id} is published with other content; publish a new version`,
-    );
-  }
-  if (existing.deletedAt === null) return false;
-  await manager.update(WorkflowDefinition, keyOf(definition), { deletedAt: null });
-  return true;
-}
-
 async function deployVersion(manager: EntityManager, ref: DefinitionRef): Promise<void> {
   await manager.query(
     `INSERT INTO baton.deployed_definitions (namespace, id, version, deployed_at) VALUES ($1, $2, $3, baton.now())
@@ -201,6 +170,11 @@ async function lockVisible(manager: EntityManager, ref: DefinitionRef): Promise<
 
 function keyOf({ namespace, id, version }: DefinitionRef): DefinitionRef {
   return { namespace, id, version };
+}
+
+function versionExists({ id, version }: DefinitionRef): ApiError {
+  const message = `version ${version} of ${id} is published with other content; publish a new version`;
+  return new ApiError('conflict', 'DEFINITION_VERSION_EXISTS', message);
 }
 
 function notFound(message: string): ApiError {
