@@ -10,3 +10,5 @@ export { letHappen, pidsOf, SERVER_FAULTS, type FaultFigures, type ServerFault }
 export { OrderFeeder, type FeederLimits, type OrderOutcome } from './order-feeder.js';
 export { orderKinds, type OrderKind } from './orders.js';
 export { readTopic, readTopics, type PublishedEvent } from './events.js';
+export { libraryChaos, type ChaosPlan, type ChaosResult } from './library/chaos.js';
+export { LibraryFleet, type FleetOptions } from './library/library-fleet.js';

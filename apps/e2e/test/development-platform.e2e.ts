@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { isRunning, projectFolder, type ProcessIdentity } from '@baton/local-stack';
 
 interface Outcome {
@@ -61,10 +61,13 @@ describe('the development platform', () => {
     expect(await baton('down')).toMatchObject({ code: 0, out: 'Nothing is up.\n' });
   });
 
-  it('says in one line what to do when there is no Java', async () => {
-    const { code, out, err } = await batonWith({ JAVA_HOME: home }, 'up');
+  it('says in one line what to do when the Java is too old (where there is none: library-mode.e2e.ts)', async () => {
+    const java = join(home, 'old-java', 'bin', 'java');
+    mkdirSync(dirname(java), { recursive: true });
+    writeFileSync(java, `#!/bin/sh\necho 'openjdk version "11.0.2"' >&2\n`, { mode: 0o755 });
+    const { code, out, err } = await batonWith({ JAVA_HOME: join(home, 'old-java') }, 'up');
     expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toMatch(/^baton: Kafka needs a Java runtime .* install one .*, or set BATON_KAFKA_BROKERS.*\n$/);
+    expect(err).toMatch(/^baton: Kafka needs Java 17 or newer and .* is 11\.0\.2: .*, or set BATON_KAFKA_BROKERS.*\n$/);
   });
 
   it('comes up over half-initialised data folders and beside a foreign process on its port', async () => {

@@ -12,7 +12,8 @@ import { logFileOf, type Layout } from './layout.js';
 import type { ServiceSpec } from './services.js';
 import type { Launched } from './supervised.js';
 
-const DATABASE = 'baton';
+/** Each mode has a database of its own: events of one are nothing for the relay of the other. */
+const DATABASES = { platform: 'baton', library: 'baton_library' } as const;
 const LOG_LIMIT_BYTES = 10 * 1024 * 1024;
 
 /** PostgreSQL and Kafka can be started again by their own handle; a service is spawned anew. */
@@ -27,17 +28,19 @@ export interface ServerLaunch {
   readonly layout: Layout;
   readonly port: number;
   readonly onProgress: (line: string) => void;
+  readonly mode: keyof typeof DATABASES;
 }
 
-export function postgresLauncher({ layout, port, onProgress }: ServerLaunch): ServerLauncher {
+export function postgresLauncher({ layout, port, onProgress, mode }: ServerLaunch): ServerLauncher {
   const logFile = logFileOf(layout, 'postgres');
+  const database = DATABASES[mode];
   return new ServerLauncher(async () => {
-    const server = await startPostgres({ dataDir: layout.postgresData, port, database: DATABASE, logFile, onProgress });
+    const server = await startPostgres({ dataDir: layout.postgresData, port, database, logFile, onProgress });
     return { server, address: server.url };
   }, logFile);
 }
 
-export function kafkaLauncher({ layout, port, onProgress }: ServerLaunch): ServerLauncher {
+export function kafkaLauncher({ layout, port, onProgress }: Omit<ServerLaunch, 'mode'>): ServerLauncher {
   const logFile = logFileOf(layout, 'kafka');
   return new ServerLauncher(async () => {
     const server = await startKafka({ dataDir: layout.kafkaData, port, logFile, onProgress });

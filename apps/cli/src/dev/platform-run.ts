@@ -3,11 +3,13 @@ import { ownIdentity, releaseLock, takeLock } from './lock.js';
 import type { Progress } from './progress.js';
 import { externalServers } from './external.js';
 import { runningPlatform, type Addresses } from './state.js';
+import type { Mode } from './mode.js';
 import { PlatformSupervisor } from './supervisor.js';
 
 export interface PlatformRun {
   readonly layout: Layout;
   readonly progress: Progress;
+  readonly mode: Mode;
   /** What happens on the platform once it is ready; the platform is stopped when it returns. */
   readonly use: (addresses: Addresses, supervisor: PlatformSupervisor) => Promise<void>;
 }
@@ -24,13 +26,13 @@ export class AlreadyUpError extends Error {
  * Brings the platform up, uses it, and takes it down again whatever happens: at the end, after an error, or when a
  * signal asks for it, be it in the middle of the start.
  */
-export async function withPlatform({ layout, progress, use }: PlatformRun): Promise<void> {
+export async function withPlatform({ layout, progress, mode, use }: PlatformRun): Promise<void> {
   const self = ownIdentity();
   const lock = takeLock(layout.lockFile, self);
   if (lock.kind === 'held') throw new AlreadyUpError(lock.holder.pid);
   outliveOutput();
   const stopRequested = stopSignal(progress);
-  const supervisor = new PlatformSupervisor({ layout, self, progress, external: externalServers() });
+  const supervisor = new PlatformSupervisor({ layout, self, progress, external: externalServers(), mode });
   try {
     // The lock file was deleted under a living supervisor.
     const other = runningPlatform(layout);

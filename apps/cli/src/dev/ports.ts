@@ -13,6 +13,7 @@ export interface PlatformPorts {
   readonly timerAdmin: number;
   readonly postgres: number;
   readonly kafka: number;
+  readonly embeddedSaga: number;
 }
 
 export const DEFAULT_PORTS: PlatformPorts = {
@@ -27,9 +28,10 @@ export const DEFAULT_PORTS: PlatformPorts = {
   timerAdmin: 9084,
   postgres: 54320,
   kafka: 19092,
+  embeddedSaga: 8090,
 };
 
-type PortName = keyof PlatformPorts;
+export type PortName = keyof PlatformPorts;
 
 const PORT_TITLES: Readonly<Record<PortName, string>> = {
   gateway: 'the gateway',
@@ -43,6 +45,7 @@ const PORT_TITLES: Readonly<Record<PortName, string>> = {
   timerAdmin: "the timer service's admin port",
   postgres: 'PostgreSQL',
   kafka: 'Kafka',
+  embeddedSaga: 'the example service',
 };
 
 export interface PortChoice {

@@ -1,7 +1,7 @@
 import { layoutOf } from './layout.js';
-import { runningPlatform, type Addresses } from './state.js';
+import { runningPlatform, type LibraryAddresses, type PlatformAddresses } from './state.js';
 
 /** The addresses of the platform that `up` keeps running here: what commands use when nothing else is said. */
-export function runningAddresses(): Addresses | undefined {
+export function runningAddresses(): Partial<PlatformAddresses & LibraryAddresses> | undefined {
   return runningPlatform(layoutOf())?.addresses;
 }

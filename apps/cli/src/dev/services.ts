@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { logFileOf, type Layout } from './layout.js';
 import type { PlatformPorts } from './ports.js';
-import type { Addresses } from './state.js';
+import type { LibraryAddresses, PlatformAddresses } from './state.js';
 
 export interface ServiceSpec {
   readonly name: string;
@@ -15,7 +15,7 @@ export interface ServiceSpec {
 
 const HOST = '127.0.0.1';
 
-export function addressesOf(ports: PlatformPorts, databaseUrl: string, brokers: string): Addresses {
+export function addressesOf(ports: PlatformPorts, databaseUrl: string, brokers: string): PlatformAddresses {
   return {
     gateway: `http://${HOST}:${ports.gateway}`,
     coordinator: `${HOST}:${ports.coordinator}`,
@@ -28,7 +28,24 @@ export function addressesOf(ports: PlatformPorts, databaseUrl: string, brokers: 
 export interface ServiceContext {
   readonly layout: Layout;
   readonly ports: PlatformPorts;
-  readonly addresses: Addresses;
+  readonly addresses: PlatformAddresses;
+}
+
+/** Library mode: the example service, which has the runtime inside. */
+export function embeddedSagaSpec(layout: Layout, port: number, databaseUrl: string): ServiceSpec {
+  return {
+    name: 'embedded-saga',
+    script: join(layout.project, 'examples', 'embedded-saga', 'dist', 'main.js'),
+    logFile: logFileOf(layout, 'embedded-saga'),
+    env: { ...commonEnvironment(layout), BATON_DATABASE_URL: databaseUrl, BATON_HTTP_PORT: String(port) },
+    // It answers /readyz beside its orders.
+    adminPort: port,
+    needsKafka: false,
+  };
+}
+
+export function libraryAddressesOf(port: number, databaseUrl: string): LibraryAddresses {
+  return { embeddedSaga: `http://${HOST}:${port}`, databaseUrl };
 }
 
 /** The five services and the demo worker fleet, each a process of its own. */

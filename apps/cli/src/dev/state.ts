@@ -12,12 +12,24 @@ export interface RecordedProcess {
   readonly adminPort?: number;
 }
 
-export interface Addresses {
+export interface PlatformAddresses {
   readonly gateway: string;
   readonly coordinator: string;
   readonly registry: string;
   readonly databaseUrl: string;
   readonly brokers: string;
+}
+
+/** Library mode: one service with the embedded runtime in it, and its database. */
+export interface LibraryAddresses {
+  readonly embeddedSaga: string;
+  readonly databaseUrl: string;
+}
+
+export type Addresses = PlatformAddresses | LibraryAddresses;
+
+export function isLibrary(addresses: Addresses): addresses is LibraryAddresses {
+  return 'embeddedSaga' in addresses;
 }
 
 export type Phase = 'starting' | 'demo' | 'up' | 'stopping';

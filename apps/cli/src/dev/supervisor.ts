@@ -4,10 +4,11 @@ import { checkExternalDatabase } from './external-database.js';
 import type { Layout } from './layout.js';
 import { kafkaLauncher, launchService, postgresLauncher, type ServerLauncher } from './launch.js';
 import { dataFolderServers, endLeftovers, findLeftovers } from './leftovers.js';
-import { choosePorts, type PlatformPorts } from './ports.js';
+import type { Mode } from './mode.js';
+import { choosePorts, DEFAULT_PORTS, type PlatformPorts, type PortName } from './ports.js';
 import type { Progress } from './progress.js';
 import { awaitReady } from './readiness.js';
-import { addressesOf, serviceSpecs, type ServiceSpec } from './services.js';
+import { addressesOf, embeddedSagaSpec, libraryAddressesOf, serviceSpecs, type ServiceSpec } from './services.js';
 import { readState, removeState, writeState, type Addresses, type Phase, type RecordedProcess } from './state.js';
 import { Supervised, type Launched } from './supervised.js';
 
@@ -16,16 +17,22 @@ export interface SupervisorOptions {
   readonly self: ProcessIdentity;
   readonly progress: Progress;
   readonly external: ExternalServers;
+  readonly mode: Mode;
 }
 
 const READY_TIMEOUT_MS = 90_000;
 /** One after the other: what others need stops later. Together below 15 s even when every grace is used up. */
 const STOP_ORDER: readonly { readonly names: readonly string[]; readonly graceMs: number }[] = [
-  { names: ['demo-workers', 'api-gateway', 'timer-service'], graceMs: 3_500 },
+  { names: ['demo-workers', 'api-gateway', 'timer-service', 'embedded-saga'], graceMs: 3_500 },
   { names: ['coordinator', 'definition-registry'], graceMs: 3_500 },
   { names: ['outbox-relay'], graceMs: 2_500 },
 ];
 const SERVER_STOP_MS = 5_000;
+/** R29: without a relay there is no publication, and claims need indexes of their own. */
+const MIGRATIONS = {
+  platform: { publication: true, library: false },
+  library: { publication: false, library: true },
+} as const;
 
 /**
  * Owns the processes of a development platform: starts them, starts them again when they crash, stops them in order.
@@ -42,6 +49,29 @@ export class PlatformSupervisor {
   constructor(private readonly options: SupervisorOptions) {}
 
   async start(): Promise<Addresses> {
+    this.addresses = await (this.options.mode === 'library' ? this.startLibrary() : this.startPlatform());
+    this.save();
+    return this.addresses;
+  }
+
+  /** PostgreSQL and the example service alone. */
+  private async startLibrary(): Promise<Addresses> {
+    const { layout, external } = this.options;
+    const { databaseUrl } = external;
+    await checkExternalServers(databaseUrl === undefined ? {} : { databaseUrl });
+    await this.endEarlierPlatform();
+    this.begun = true;
+    this.save();
+    const needed: readonly PortName[] = databaseUrl === undefined ? ['postgres', 'embeddedSaga'] : ['embeddedSaga'];
+    const ports = await this.ports((name) => needed.includes(name));
+    const url = await this.database(ports);
+    const spec = embeddedSagaSpec(layout, ports.embeddedSaga, url);
+    await this.service(spec);
+    await this.allReady([spec]);
+    return libraryAddressesOf(ports.embeddedSaga, url);
+  }
+
+  private async startPlatform(): Promise<Addresses> {
     const { layout, progress, external } = this.options;
     await checkExternalServers(external);
     if (external.databaseUrl !== undefined) await checkExternalDatabase(external.databaseUrl);
@@ -49,13 +79,12 @@ export class PlatformSupervisor {
     await this.endEarlierPlatform();
     this.begun = true;
     this.save();
-    const { ports, notes } = await choosePorts(
-      new Set([
-        ...(external.databaseUrl === undefined ? [] : ['postgres' as const]),
-        ...(external.brokers === undefined ? [] : ['kafka' as const]),
-      ]),
-    );
-    for (const note of notes) progress.say(note);
+    const unneeded: readonly PortName[] = [
+      'embeddedSaga',
+      ...(external.databaseUrl === undefined ? [] : ['postgres' as const]),
+      ...(external.brokers === undefined ? [] : ['kafka' as const]),
+    ];
+    const ports = await this.ports((name) => !unneeded.includes(name));
     const kafka = this.kafka(ports);
     // Told where it is awaited; until then a failure must not count as unhandled.
     kafka.catch(() => undefined);
@@ -67,9 +96,14 @@ export class PlatformSupervisor {
     await progress.step('Kafka', kafka);
     await Promise.all(specs.filter((spec) => spec.needsKafka).map((spec) => this.service(spec)));
     await this.allReady(specs);
-    this.addresses = addresses;
-    this.save();
     return addresses;
+  }
+
+  private async ports(isNeeded: (name: PortName) => boolean): Promise<PlatformPorts> {
+    const names = Object.keys(DEFAULT_PORTS) as PortName[];
+    const { ports, notes } = await choosePorts(new Set(names.filter((name) => !isNeeded(name))));
+    for (const note of notes) this.options.progress.say(note);
+    return ports;
   }
 
   enter(phase: Phase): void {
@@ -102,10 +136,9 @@ export class PlatformSupervisor {
   }
 
   private async database(ports: PlatformPorts): Promise<string> {
-    const { layout, progress, external } = this.options;
-    const url =
-      external.databaseUrl ??
-      (await this.server('postgres', postgresLauncher({ layout, port: ports.postgres, onProgress: progress.say })));
+    const { layout, progress, external, mode } = this.options;
+    const launch = { layout, port: ports.postgres, onProgress: progress.say, mode };
+    const url = external.databaseUrl ?? (await this.server('postgres', postgresLauncher(launch)));
     progress.say(
       external.databaseUrl === undefined
         ? `PostgreSQL is ready on port ${ports.postgres}`
@@ -113,7 +146,7 @@ export class PlatformSupervisor {
     );
     // Loaded here: most commands never migrate.
     const { migrate } = await import('@baton/migrations');
-    const { applied } = await progress.step('Migrations', migrate({ url, publication: true }));
+    const { applied } = await progress.step('Migrations', migrate({ url, ...MIGRATIONS[mode] }));
     progress.say(applied.length === 0 ? 'The schema is up to date' : `Migrated the schema: ${applied.join(', ')}`);
     return url;
   }

@@ -1,0 +1,55 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { LibraryFleet } from './library-fleet.js';
+
+export interface KillPlan {
+  readonly forMs: number;
+  /** Pause between two kills: random up to twice this. */
+  readonly pauseMs: number;
+  /** When the server of the sagas ends at once and starts again, from the beginning on. */
+  readonly serverEndsAtMs: readonly number[];
+  readonly random: () => number;
+}
+
+export interface Kills {
+  readonly processes: number;
+  /** Leases that the killed processes held at that moment, by the database. */
+  readonly leasesLost: number;
+  readonly serverRestarts: number;
+}
+
+/** SIGKILL to a process taken at random, again and again, each started again at once; the server in between. */
+export async function killAtRandom(fleet: LibraryFleet, plan: KillPlan): Promise<Kills> {
+  const startedAt = performance.now();
+  const elapsed = (): number => performance.now() - startedAt;
+  const ends = [...plan.serverEndsAtMs];
+  let processes = 0;
+  let leasesLost = 0;
+  let serverRestarts = 0;
+  while (elapsed() < plan.forMs) {
+    if (elapsed() >= (ends[0] ?? Infinity)) {
+      ends.shift();
+      await fleet.postgres.stopImmediately();
+      await fleet.postgres.restart();
+      serverRestarts += 1;
+    }
+    const running = fleet.services.filter((service) => service.running);
+    const victim = running[Math.floor(plan.random() * running.length)];
+    if (victim !== undefined) {
+      const { pid } = victim;
+      await victim.kill();
+      leasesLost += await leasesOf(fleet, pid);
+      processes += 1;
+      victim.start();
+    }
+    await delay(plan.pauseMs * 2 * plan.random());
+  }
+  return { processes, leasesLost, serverRestarts };
+}
+
+async function leasesOf(fleet: LibraryFleet, pid: number): Promise<number> {
+  const [row] = await fleet.rows<{ leases: number }>(
+    `SELECT count(*)::int AS leases FROM baton.task_instances
+     WHERE lease_id IS NOT NULL AND lease_owner LIKE '%${pid}%' AND lease_expires_at > clock_timestamp()`,
+  );
+  return row?.leases ?? 0;
+}
