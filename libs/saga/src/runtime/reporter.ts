@@ -50,7 +50,7 @@ export class Reporter {
           content = rejectedReport(step.kind, step.nodeId);
           continue;
         }
-        if (this.isGivingUp || clock.now() >= until) return this.unreported(step, error);
+        if (fault === 'refused' || this.isGivingUp || clock.now() >= until) return this.unreported(step, error);
         this.log('warn', step, error, 'a report could not be recorded and will be repeated');
         await this.pause(tries);
       }
@@ -96,8 +96,17 @@ function leaseOf({ runId, taskId, nodeId, attempt, leaseId }: ClaimedStep): Step
   return { runId, taskId, nodeId, attempt, leaseId };
 }
 
-function faultOf(error: unknown): 'lost' | 'rejected' | 'transient' {
+function faultOf(error: unknown): 'lost' | 'rejected' | 'refused' | 'transient' {
   if (!(error instanceof SagaError)) return 'transient';
-  if (error.kind === 'not-found' || error.kind === 'conflict') return 'lost';
-  return error.kind === 'invalid' ? 'rejected' : 'transient';
+  switch (error.kind) {
+    case 'not-found':
+      return 'lost';
+    case 'conflict':
+      // Anything else is about the run: it is stuck, and repeating would not help it (R8).
+      return error.code === 'STALE_LEASE' ? 'lost' : 'refused';
+    case 'invalid':
+      return 'rejected';
+    default:
+      return 'transient';
+  }
 }

@@ -262,6 +262,20 @@ describe('driving', () => {
     await runtime.stop();
   });
 
+  it('R8: a report that is refused because its run is stuck is not repeated', async () => {
+    const { runtime, journal, runner, observer, logger } = runtimeFixture();
+    journal.add('a');
+    await runtime.start();
+    await settle();
+    journal.appendFaults.push(new SagaError('conflict', 'RUN_STUCK', 'somebody must look'));
+    runner.finish('a');
+    await settle();
+    expect(journal.appended).toEqual([]);
+    expect(observer.of('drive')).toMatchObject([{ result: 'error' }]);
+    expect(logger.of('error')).toHaveLength(1);
+    await runtime.stop();
+  });
+
   it('R8: content that cannot be stored fails the attempt, once, and nothing else', async () => {
     const { runtime, journal, runner, observer } = runtimeFixture();
     journal.add('a');
