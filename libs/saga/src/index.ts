@@ -39,3 +39,4 @@ export {
 } from './observe/tracer.js';
 export { inProcessLocker } from './leader/in-process-locker.js';
 export { postgresLocker, type PostgresLocker, type PostgresLockerOptions } from './leader/postgres-locker.js';
+export { publishSagas, type DefinitionPublisher, type PublishedOtherwise } from './definition/publish-sagas.js';
