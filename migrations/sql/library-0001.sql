@@ -24,3 +24,17 @@ CREATE UNLOGGED TABLE baton.run_locks (
   expires_at timestamptz NOT NULL
 );
 CREATE INDEX run_locks_expiry ON baton.run_locks (expires_at);
+
+-- Where subscribers of events stand. A position is moved by whoever still sees the old one, so a process that is late
+-- changes nothing.
+CREATE TABLE baton.subscriber_positions (
+  namespace   text        NOT NULL,
+  subscriber  text        NOT NULL,
+  -- Of the reader of events; null = before the first that is kept.
+  cursor      text,
+  -- The event at which the subscriber stopped, and why; both null = it goes on.
+  stopped_at  uuid,
+  failure     text,
+  moved_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+  PRIMARY KEY (namespace, subscriber)
+);

@@ -40,3 +40,28 @@ export {
 export { inProcessLocker } from './leader/in-process-locker.js';
 export { postgresLocker, type PostgresLocker, type PostgresLockerOptions } from './leader/postgres-locker.js';
 export { publishSagas, type DefinitionPublisher, type PublishedOtherwise } from './definition/publish-sagas.js';
+export { createJournal, type JournalOptions, type SagaJournal } from './journal/journal.js';
+export {
+  endKindOf,
+  isTerminalSagaStatus,
+  parseSagaEventKind,
+  parseSagaStatus,
+  sagaEventKinds,
+  sagaStatuses,
+  statusOfRun,
+} from './journal/kinds.js';
+export { openSagaStore, type SagaStoreOptions } from './storage/postgres-store.js';
+export { openSagaEngine, type SagaEngineOptions } from './storage/open-engine.js';
+export type * from './storage/saga-store.js';
+export {
+  parseSagaEvent,
+  sagaEventNames,
+  sagaEventType,
+  type AnySagaEvent,
+  type SagaEventName,
+  type SagaEventOf,
+  type SagaEventOptions,
+  type SagaEventPayload,
+  type StepCompletedEvent,
+  type StepEventPayload,
+} from './events/event-names.js';

@@ -1,0 +1,2 @@
+export { fakeClock, settle, type FakeClock } from './fake-clock.js';
+export { openMemorySagaStore, type MemorySagaStore, type MemoryStoreOptions } from './memory-store.js';
