@@ -1,7 +1,7 @@
 import { NonRetryableError } from '@baton/execution';
 import { fakeClock, settle } from '../testing/fake-clock.js';
 import { OneTryUndo } from './old/one-try-undo.js';
-import { SagaWorld, untilAborted } from './saga-world.js';
+import { SagaWorld, untilAborted } from './testing/saga-world.js';
 
 type Undo = (signal: AbortSignal) => unknown;
 

@@ -1,7 +1,7 @@
 import { NonRetryableError, TaskError } from '@baton/execution';
 import { fakeClock } from '../testing/fake-clock.js';
 import { FullBudgetRetries } from './old/full-budget-retries.js';
-import { SagaWorld } from './saga-world.js';
+import { SagaWorld } from './testing/saga-world.js';
 
 interface Retrying {
   start(): unknown;

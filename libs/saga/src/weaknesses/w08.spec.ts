@@ -1,6 +1,6 @@
 import { fakeClock } from '../testing/fake-clock.js';
 import { RerunOnCommitError } from './old/rerun-on-commit-error.js';
-import { SagaWorld } from './saga-world.js';
+import { SagaWorld } from './testing/saga-world.js';
 
 const LEASE_MS = 30_000;
 
