@@ -2,6 +2,7 @@ import type { MigrationInterface } from 'typeorm';
 import { Initial1764460800001 } from './migrations/initial.js';
 import { Library1764547200003 } from './migrations/library.js';
 import { Publication1764460800001 } from './migrations/publication.js';
+import { SingleWrites1764547200004 } from './migrations/single-writes.js';
 import { WakeFailures1764547200002 } from './migrations/wake-failures.js';
 
 /** Migrations are listed one by one, in order; a glob would find other files after bundling, or none. */
@@ -15,7 +16,7 @@ export interface MigrationSet {
 export const SCHEMA_SET: MigrationSet = {
   label: 'schema',
   table: 'schema_migrations',
-  migrations: [Initial1764460800001, WakeFailures1764547200002],
+  migrations: [Initial1764460800001, WakeFailures1764547200002, SingleWrites1764547200004],
 };
 
 /** A set of its own: embedded mode needs neither logical decoding nor the privileges for it (R29). */

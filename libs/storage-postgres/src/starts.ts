@@ -12,6 +12,7 @@ import {
 import type { StatementValues } from './statements.js';
 import { decodeHeld, effectColumns } from './write/batch.js';
 import { newRunColumns, pushJournal, pushOutbox, pushRunState, pushTimer } from './write/run-rows.js';
+import { encodeStart, wasDone } from './write/single.js';
 import { pushTaskInsert } from './write/task-rows.js';
 
 export const MAX_KEY_ROUNDS = 5;
@@ -51,14 +52,22 @@ async function writeSimple(
   starts: readonly RunStartWrite[],
 ): Promise<ReadonlySet<string>> {
   if (starts.length === 0) return new Set();
-  const { values, runIds } = encodeStarts(batchId, starts, true);
   const waits = starts.some((start) => keysOf(start).length > 0);
+  const [first] = starts;
+  const single = starts.length === 1 && first !== undefined ? encodeStart(batchId, first) : null;
+  if (single !== null) {
+    const isDone = wasDone(await db.runOnce('write-start', single, { waits }));
+    return new Set(isDone ? starts.map((start) => start.write.runId) : []);
+  }
+  const { values, runIds } = encodeStarts(batchId, starts, true);
   return decodeHeld(await db.runOnce('insert-starts', values, { waits }), runIds).held;
 }
 
 /** On the caller's transaction. false = its key is taken, or there is more than one to win. */
 export async function insertUncontested(session: Session, batchId: string, start: RunStartWrite): Promise<boolean> {
   if (!isSimple(start)) return false;
+  const single = encodeStart(batchId, start);
+  if (single !== null) return wasDone(await session.run('write-start', single));
   const { values, runIds } = encodeStarts(batchId, [start], true);
   return decodeHeld(await session.run('insert-starts', values), runIds).held.size > 0;
 }

@@ -11,6 +11,7 @@ import { getRun, listRuns, readHistory } from './queries.js';
 import { decodeRuns, refColumns } from './runs.js';
 import { writeStarts } from './starts.js';
 import { decodeHeld, encodeBatch } from './write/batch.js';
+import { encodeStep, heldAlone, wasDone } from './write/single.js';
 import { RUN_STATUSES } from './words.js';
 
 /** The part of the connections that people's questions may use; the rest is for the engine. */
@@ -21,6 +22,9 @@ const VIEW_SHARE = 0.25;
  */
 const MOST_VIEWS = 4;
 
+/** R30: what starts that must not wait for somebody's key wait all the same. */
+const IMPATIENT_LOCK_MS = 50;
+
 export function shareOut(size: number): { readonly engine: number; readonly views: number } {
   const views = Math.max(1, Math.min(MOST_VIEWS, Math.floor(size * VIEW_SHARE)));
   return { engine: Math.max(1, size - views), views };
@@ -28,12 +32,15 @@ export function shareOut(size: number): { readonly engine: number; readonly view
 
 /**
  * The engine's store over PostgreSQL. Owns its pools; `close` ends them. Two, because a long list or a large run must
- * never keep a commit waiting for a connection.
+ * never keep a commit waiting for a connection, and one connection for starts that do not wait for locks.
  */
 export function createPostgresStore(options: PoolOptions): Store {
   const size = shareOut(options.poolSize ?? DEFAULT_POOL_SIZE);
   const db = new Database({ ...options, poolSize: size.engine });
   const views = new Database({ ...options, poolSize: size.views });
+  const timeouts = { ...options.timeouts, lockMs: IMPATIENT_LOCK_MS };
+  // Opens its one connection when it is asked for.
+  const impatient = new Database({ ...options, timeouts, poolSize: 1 });
   const run: Session['run'] = (name, values) => db.runRepeatable(name, values);
   return {
     async readRuns(refs) {
@@ -42,10 +49,12 @@ export function createPostgresStore(options: PoolOptions): Store {
     readNeeds: (requests, { withLeases = false } = {}) => loadNeeds(run, requests, withLeases ? 'seen' : 'absent'),
     readCommands: (refs) => readCommands(run, refs),
     async write(batch) {
+      const single = encodeStep(batch);
+      if (single !== null) return heldAlone(batch, wasDone(await db.runOnce('write-step', single)));
       const encoded = encodeBatch(batch);
       return decodeHeld(await db.runOnce(encoded.statement, encoded.values), encoded.runIds);
     },
-    writeStarts: (batch) => writeStarts(db, batch),
+    writeStarts: (batch) => writeStarts(batch.isImpatient === true ? impatient : db, batch),
     withLockedRuns: (refs, work, lockOptions) => withLockedRuns(db, refs, work, lockOptions),
     committedRuns: (batchId, refs) => committedRuns(db, batchId, refs),
     acquire: (calls) => acquireLeases(db, calls),
@@ -58,7 +67,7 @@ export function createPostgresStore(options: PoolOptions): Store {
     listRuns: (query) => listRuns(views, query),
     history: (namespace, runId, afterSeq, limit) => readHistory(views, { namespace, runId }, afterSeq, limit),
     async close() {
-      await Promise.all([db.close(), views.close()]);
+      await Promise.all([db.close(), views.close(), impatient.close()]);
     },
   };
 }

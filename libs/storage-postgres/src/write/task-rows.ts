@@ -139,7 +139,7 @@ function pushWake(target: Columns<(typeof SHARED)[number]>, wake: TaskWrite['wak
 }
 
 /** R12: the least of the durations that can wake the row, from now. An older schedule-to-close is added in SQL. */
-function wakeMs(wake: TaskWrite['wake'], lease: NewLease | null): number | null {
+export function wakeMs(wake: TaskWrite['wake'], lease: NewLease | null): number | null {
   switch (wake.kind) {
     case 'dispatch': {
       const { deadlines } = wake;
@@ -161,6 +161,6 @@ function wakeMs(wake: TaskWrite['wake'], lease: NewLease | null): number | null 
 }
 
 /** R14: min(asked or default, heartbeat timeout). */
-function leaseTtlMs(lease: NewLease, heartbeatMs: number): number {
+export function leaseTtlMs(lease: NewLease, heartbeatMs: number): number {
   return lease.ttlMs > 0 ? Math.min(lease.ttlMs, heartbeatMs) : heartbeatMs;
 }
