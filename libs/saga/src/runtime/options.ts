@@ -1,3 +1,4 @@
+import type { Registry } from 'prom-client';
 import type { SagaResolver } from '../definition/saga.js';
 import type { Clock } from '../executor/types.js';
 import { throwIfUnfit, unfitNumbers } from '../executor/lease-times.js';
@@ -26,6 +27,8 @@ export interface SagaRuntimeSettings {
   readonly tracer?: SagaTracer;
   /** Told when events were committed here: a relay, a subscriber that polls. */
   readonly relay?: RelayHook;
+  /** A registry of prom-client, for the metrics of this runtime. Default: none are kept. */
+  readonly metrics?: Registry;
   /** Label of the metrics: what this process is part of. Default `default`. */
   readonly cell?: string;
   readonly clock?: Clock;
@@ -45,6 +48,7 @@ const SHAPES: readonly Shape[] = [
   { name: 'leaderElect', methods: ['acquire'] },
   { name: 'logger', methods: ['debug', 'info', 'warn', 'error'] },
   { name: 'tracer', methods: ['span'] },
+  { name: 'metrics', methods: ['registerMetric'] },
   { name: 'relay', methods: ['kick'] },
   { name: 'clock', methods: ['now', 'after'] },
   { name: 'random', methods: [] },
