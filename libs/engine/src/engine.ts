@@ -10,6 +10,7 @@ import { Lane } from './lane/lane.js';
 import { LeasePass } from './lane/lease-pass.js';
 import { StartDecider, type StartWork } from './lane/start-decider.js';
 import { StartPass } from './lane/start-pass.js';
+import { StartsApart } from './lane/starts-apart.js';
 import { StoreFailures, tellSafely, unavailable } from './lane/store-failures.js';
 import type { Work } from './lane/work.js';
 import { defaultLimits, type EngineHooks, type EngineLimits, type EngineOptions } from './options.js';
@@ -40,6 +41,8 @@ class Engine implements api.EngineApi {
   private readonly limits: EngineLimits;
   private readonly cache: RunCache;
   private readonly starts: StartDecider;
+  private readonly keyedStarts: Lane | undefined;
+  private readonly startsApart = new StartsApart();
   private readonly lanes: readonly Lane[];
   private readonly waiters: ResultWaiters;
   private readonly failures: StoreFailures;
@@ -64,7 +67,8 @@ class Engine implements api.EngineApi {
     const deps = this.passDeps();
     const { schemas, route = 'kafka' } = options;
     this.starts = new StartDecider({ ...deps, schemas, route });
-    this.lanes = this.makeLanes(deps);
+    this.lanes = Array.from({ length: options.lanes ?? 1 }, () => this.makeLane(deps));
+    if (deps.transactions === 'single-statement') this.keyedStarts = this.makeLane(deps, this.startsApart);
   }
 
   private passDeps(): PassDeps {
@@ -87,19 +91,15 @@ class Engine implements api.EngineApi {
     };
   }
 
-  private makeLanes(deps: PassDeps): readonly Lane[] {
+  private makeLane(deps: PassDeps, apart?: StartsApart): Lane {
     const { cache, hooks, limits, failures } = this;
-    const { store, lanes = 1 } = this.options;
-    return Array.from(
-      { length: lanes },
-      () =>
-        new Lane({
-          events: new EventPass(deps),
-          starts: new StartPass(deps, this.starts),
-          leases: new LeasePass({ store, cache, failures, hooks }),
-          limits,
-        }),
-    );
+    const { store } = deps;
+    return new Lane({
+      events: new EventPass(deps),
+      starts: new StartPass(deps, this.starts, apart),
+      leases: new LeasePass({ store, cache, failures, hooks }),
+      limits,
+    });
   }
 
   private definitions(): DefinitionCache {
@@ -117,7 +117,7 @@ class Engine implements api.EngineApi {
     return this.call((settle) => {
       const lease = command.lease === undefined ? {} : { lease: checkWish(command.lease) };
       const work = this.startWork({ ...command, ...lease }, settle);
-      this.laneOf(work.runId).pushStart(work);
+      this.laneOfStart(work).pushStart(work);
     });
   }
 
@@ -298,7 +298,8 @@ class Engine implements api.EngineApi {
   async close(): Promise<void> {
     this.isClosing = true;
     this.waiters.close();
-    await Promise.all(this.lanes.map((lane) => lane.whenIdle()));
+    await Promise.all([...this.lanes, this.keyedStarts].map((lane) => lane?.whenIdle()));
+    await this.startsApart.whenIdle();
   }
 
   private async status(ref: RunRef): Promise<api.RunView['status'] | undefined> {
@@ -307,6 +308,12 @@ class Engine implements api.EngineApi {
 
   private push(work: Work): void {
     this.laneOf(work.runId).pushEvent(work);
+  }
+
+  /** R30: a key may be held by a transaction of somebody's own, and waiting for it holds up a lane. */
+  private laneOfStart({ runId, isClientRunId, command }: StartWork): Lane {
+    const hasKey = isClientRunId || command.idempotencyKey !== undefined || command.businessKey !== undefined;
+    return (hasKey ? this.keyedStarts : undefined) ?? this.laneOf(runId);
   }
 
   private laneOf(runId: string): Lane {

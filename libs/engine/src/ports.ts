@@ -311,6 +311,8 @@ export type TimerClear =
 export interface StartBatch {
   readonly batchId: string;
   readonly starts: readonly RunStartWrite[];
+  /** R30: rejects with a lock timeout (`transient`, 55P03) as soon as a key turns out to be held by somebody. */
+  readonly isImpatient?: boolean;
 }
 
 /** A new run with the net effect of RunStarted. `write.expectedVersion` is 0. */

@@ -4,6 +4,7 @@ import type { PassDeps } from './event-pass.js';
 import { rememberRun, runFacts, tellActions } from './settle.js';
 import { answerOf, claimKeys, existingAnswer, leasedOf } from './start-answers.js';
 import type { DecidedStart, StartDecider, StartWork } from './start-decider.js';
+import type { StartsApart } from './starts-apart.js';
 import { isDuplicateRow, isLockTimeout, tellSafely, unavailable } from './store-failures.js';
 
 export type StartDeps = Pick<PassDeps, 'store' | 'cache' | 'failures' | 'hooks' | 'now' | 'newId'>;
@@ -16,6 +17,8 @@ export class StartPass {
   constructor(
     private readonly deps: StartDeps,
     private readonly decider: StartDecider,
+    /** R30: where a start waits for a key that somebody holds. Without: here, with its batch. */
+    private readonly apart?: StartsApart,
   ) {}
 
   /** Answers what must be tried again in the next batch. */
@@ -45,17 +48,19 @@ export class StartPass {
       for (const work of works) settle(work, unavailable(error));
       return;
     }
-    await this.writeAll(decided, { batchId: this.deps.newId(), isUnsure: false, settle });
+    const isImpatient = this.apart !== undefined;
+    await this.writeAll(decided, { batchId: this.deps.newId(), isUnsure: false, isImpatient, settle });
   }
 
   private async writeAll(decided: readonly DecidedStart[], attempt: Attempt): Promise<void> {
-    const { batchId, settle } = attempt;
+    const { batchId, settle, isImpatient } = attempt;
     const started = this.deps.now();
     let rest = decided;
     for (let repeats = 0; rest.length > 0; repeats += 1) {
       try {
-        const result = await this.deps.store.writeStarts({ batchId, starts: rest.map((start) => start.write) });
-        this.settleAll(await this.withoutLate(rest, result, attempt), result, settle);
+        const starts = rest.map((start) => start.write);
+        const result = await this.deps.store.writeStarts({ batchId, starts, ...(isImpatient && { isImpatient }) });
+        this.settleAll(await this.withoutLate(rest, result, attempt), result, attempt);
         this.tellCommit(result.created.size, started);
         return;
       } catch (error) {
@@ -63,7 +68,7 @@ export class StartPass {
         const isLate = attempt.isUnsure && isDuplicateRow(error);
         if (kind === 'unknown-commit' || isLate) {
           attempt.isUnsure = true;
-          const durable = await this.settleDurable(batchId, rest, settle);
+          const durable = await this.settleDurable(rest, attempt);
           this.tellCommit(durable.size, started);
           rest = rest.filter((start) => !durable.has(start.work.runId));
           if (isLate && durable.size === 0) return this.bisect(rest, error, attempt);
@@ -88,26 +93,25 @@ export class StartPass {
   private async withoutLate(
     starts: readonly DecidedStart[],
     result: StartResult,
-    { batchId, isUnsure, settle }: Attempt,
+    attempt: Attempt,
   ): Promise<readonly DecidedStart[]> {
-    const own = isUnsure ? starts.filter(({ work }) => result.existing.get(work.runId)?.runId === work.runId) : [];
+    const own = attempt.isUnsure
+      ? starts.filter(({ work }) => result.existing.get(work.runId)?.runId === work.runId)
+      : [];
     if (own.length === 0) return starts;
-    const durable = await this.settleDurable(batchId, own, settle);
+    const durable = await this.settleDurable(own, attempt);
     return starts.filter((start) => !durable.has(start.work.runId));
   }
 
   /** R6: what is durable is answered before anything else is tried, so that no failure of the others can lose it. */
-  private async settleDurable(
-    batchId: string,
-    starts: readonly DecidedStart[],
-    settle: Settle,
-  ): Promise<ReadonlySet<string>> {
+  private async settleDurable(starts: readonly DecidedStart[], attempt: Attempt): Promise<ReadonlySet<string>> {
+    const { batchId, settle } = attempt;
     try {
       const refs = starts.map(({ write }) => write.write);
       const created = new Set(await this.deps.failures.committed(batchId, refs));
       for (const runId of await this.movedOn(starts, created)) created.add(runId);
       const durable = starts.filter((start) => created.has(start.work.runId));
-      this.settleAll(durable, { created, existing: new Map() }, settle);
+      this.settleAll(durable, { created, existing: new Map() }, attempt);
       return created;
     } catch (cause) {
       failAll(starts, unavailable(cause), settle);
@@ -124,10 +128,20 @@ export class StartPass {
 
   /** R7: somebody holds one of the keys for long. The others do not wait for it. */
   private async leaveLocked(starts: readonly DecidedStart[], error: unknown, attempt: Attempt): Promise<void> {
+    if (starts.length === 1 && attempt.isImpatient) return this.leaveApart(starts, attempt);
     if (starts.length === 1) return failAll(starts, unavailable(error), attempt.settle);
     const middle = Math.ceil(starts.length / 2);
     await this.writeAll(starts.slice(0, middle), attempt);
     await this.writeAll(starts.slice(middle), attempt);
+  }
+
+  /** R30: nothing waits with it. */
+  private leaveApart(starts: readonly DecidedStart[], attempt: Attempt): void {
+    this.apart?.push(() =>
+      this.writeAll(starts, { ...attempt, isImpatient: false }).catch((error: unknown) =>
+        failAll(starts, unavailable(error), attempt.settle),
+      ),
+    );
   }
 
   /** R5, R8: the start that cannot be stored is found by halves and refused. */
@@ -145,9 +159,11 @@ export class StartPass {
     }
   }
 
-  private settleAll(decided: readonly DecidedStart[], result: StartResult, settle: Settle): void {
+  private settleAll(decided: readonly DecidedStart[], result: StartResult, attempt: Attempt): void {
     const { cache, hooks } = this.deps;
-    for (const { work, fold, decision, leased } of decided) {
+    const { settle } = attempt;
+    for (const start of decided) {
+      const { work, fold, decision, leased } = start;
       const existing = result.existing.get(work.runId);
       if (result.created.has(work.runId)) {
         const traceparent = work.command.traceparent ?? null;
@@ -158,6 +174,9 @@ export class StartPass {
         settle(work, { runId: work.runId, created: true, status: decision.state.status, ...leasedOf(work, leased) });
       } else if (existing !== undefined) {
         settle(work, existingAnswer(work, existing));
+      } else if (attempt.isImpatient) {
+        // Others of its batch are durable, and its key was held.
+        this.leaveApart([start], attempt);
       } else {
         settle(work, unavailable(new Error('the store answered neither created nor existing')));
       }
@@ -177,6 +196,7 @@ interface Attempt {
   readonly batchId: string;
   /** A statement of it may still arrive. */
   isUnsure: boolean;
+  readonly isImpatient: boolean;
   readonly settle: Settle;
 }
 
