@@ -1,7 +1,7 @@
 import { NonRetryableError } from '@baton/execution';
 import { fakeClock, settle } from '../testing/fake-clock.js';
 import { OneTryUndo } from './old/one-try-undo.js';
-import { SagaWorld, untilAborted } from './testing/saga-world.js';
+import { JournalWorld, untilAborted } from './testing/journal-world.js';
 
 type Undo = (signal: AbortSignal) => unknown;
 
@@ -30,8 +30,8 @@ async function interruptedIsNotFailed(make: (undo: Undo) => Undoing): Promise<vo
   expect(await run.status()).toBe('compensated');
 }
 
-function sagaWithUndo(undo: Undo): SagaWorld {
-  return new SagaWorld({
+function sagaWithUndo(undo: Undo): JournalWorld {
+  return new JournalWorld({
     id: 'order',
     steps: [
       { name: 'reserve', run: () => 'reserved', compensate: ({ signal }) => undo(signal) },
@@ -62,7 +62,7 @@ describe('W4: an undo that is interrupted', () => {
     expect(calls).toBe(2);
     expect(await world.status()).toBe('compensated');
     expect(await world.journal()).toContain('task.lease_lost reserve');
-    expect(await world.journal()).not.toContain('node.compensation_failed reserve');
+    expect(await world.journal()).not.toContain('step_compensation_failed reserve');
   });
 
   it('W4: the old behaviour fails this check', async () => {

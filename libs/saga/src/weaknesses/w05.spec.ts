@@ -1,7 +1,7 @@
 import { NonRetryableError } from '@baton/execution';
 import { fakeClock, settle } from '../testing/fake-clock.js';
 import { OneTryUndo } from './old/one-try-undo.js';
-import { SagaWorld } from './testing/saga-world.js';
+import { JournalWorld } from './testing/journal-world.js';
 
 type Undo = (signal: AbortSignal) => unknown;
 
@@ -33,7 +33,7 @@ async function undosRetryTimeOutAndBackOff(make: (undo: Undo) => Undoing): Promi
 }
 
 function sagaWithUndo(undo: Undo): Undoing {
-  const world = new SagaWorld({
+  const world = new JournalWorld({
     id: 'order',
     steps: [
       {

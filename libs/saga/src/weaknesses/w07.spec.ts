@@ -1,7 +1,7 @@
 import { NonRetryableError, TaskError } from '@baton/execution';
 import { fakeClock } from '../testing/fake-clock.js';
 import { FullBudgetRetries } from './old/full-budget-retries.js';
-import { SagaWorld } from './testing/saga-world.js';
+import { JournalWorld } from './testing/journal-world.js';
 
 interface Retrying {
   start(): unknown;
@@ -24,9 +24,9 @@ async function permanentErrorsEndAtOnce(make: (step: () => unknown) => Retrying)
   expect(calls).toBe(1);
 }
 
-function sagaOf(run: () => unknown): SagaWorld {
+function sagaOf(run: () => unknown): JournalWorld {
   const retry = { maxAttempts: MAX_ATTEMPTS, baseInterval: 100 };
-  return new SagaWorld({ id: 'order', steps: [{ name: 'charge', run, retry }] });
+  return new JournalWorld({ id: 'order', steps: [{ name: 'charge', run, retry }] });
 }
 
 describe('W7: an error that no retry can repair', () => {

@@ -1,6 +1,6 @@
 import { fakeClock } from '../testing/fake-clock.js';
 import { RerunOnCommitError } from './old/rerun-on-commit-error.js';
-import { SagaWorld } from './testing/saga-world.js';
+import { JournalWorld } from './testing/journal-world.js';
 
 const LEASE_MS = 30_000;
 
@@ -32,8 +32,8 @@ async function poisonRunsOnce(make: (step: () => unknown) => Poisoned, poison: (
   expect(await run.status()).not.toBe('running');
 }
 
-function sagaOf(run: () => unknown): SagaWorld {
-  return new SagaWorld({
+function sagaOf(run: () => unknown): JournalWorld {
+  return new JournalWorld({
     id: 'order',
     steps: [{ name: 'charge', run, compensate: () => null, retry: { maxAttempts: 10, baseInterval: 100 } }],
   });
@@ -48,7 +48,7 @@ describe('W8: an output that cannot be kept', () => {
     const world = sagaOf(() => 1n);
     await world.start();
     expect(await world.status()).toBe('compensated');
-    expect(await world.journal()).toContain('node.compensated charge');
+    expect(await world.journal()).toContain('step_compensated charge');
   });
 
   it.each(POISON)('W8: the old behaviour fails this check (%s)', async (_what, poison) => {
