@@ -65,3 +65,6 @@ export {
   type StepCompletedEvent,
   type StepEventPayload,
 } from './events/event-names.js';
+export { SagaClient } from './client/client.js';
+export { createSagaClient, type SagaClientOptions } from './client/create-client.js';
+export type * from './client/types.js';
