@@ -14,13 +14,38 @@ interface Outcome {
   readonly problems: readonly string[];
 }
 
-/** Everything that the storage says of itself, on each release that it works with. */
-describe('the whole suite of the storage', () => {
+/** What depends on the database itself. Locks, faults and orders of calls are the same everywhere. */
+const SPECS = [
+  'contract',
+  'claims',
+  'events',
+  'start-on',
+  'keyed-starts',
+  'starts',
+  'keys',
+  'leases',
+  'lease-decisions',
+  'single-statements',
+  'plans',
+  'engine',
+  'signals',
+  'payloads',
+  'queries',
+  'timer-store',
+  'due-rows',
+  'database-clock',
+  'library-store',
+  'write/write',
+  'write/fences',
+  'schema/partitions',
+];
+
+describe('the suite of the store', () => {
   it('passes on PostgreSQL 14 to 18', async () => {
     const outcomes: Outcome[] = [];
     for (const major of MAJORS) outcomes.push(await suiteOn(major));
     keepResult('majors', { outcomes });
-    expect(outcomes.filter(({ passed, failed }) => failed > 0 || passed < 300)).toEqual([]);
+    expect(outcomes.filter(({ passed, failed }) => failed > 0 || passed < 200)).toEqual([]);
   });
 });
 
@@ -57,10 +82,12 @@ async function suiteOn(major: number): Promise<Outcome> {
   }
 }
 
+const SPECS_PATTERN = `libs/storage-postgres/src/(${SPECS.join('|')})\\.int\\.spec`;
+
 /** Ends in either case: failed tests are told by the results. */
 function runJest(more: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   const jest = join(workspaceRoot, 'node_modules/jest/bin/jest.js');
-  const args = [jest, '--config', 'jest.int.config.cjs', 'libs/storage-postgres/', ...more];
+  const args = [jest, '--config', 'jest.int.config.cjs', SPECS_PATTERN, ...more];
   const { BATON_TEST_FOLDER: _own, ...outer } = process.env;
   const options = { cwd: workspaceRoot, env: { ...outer, ...env }, maxBuffer: 64 * 1024 * 1024 };
   return new Promise((resolve) => execFile(process.execPath, args, options, () => resolve()));
