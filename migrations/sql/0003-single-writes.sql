@@ -32,7 +32,9 @@ CREATE FUNCTION baton.write_step(
   o_id uuid[], o_run_seq bigint[], o_topic text[], o_type text[], o_payload text[], o_traceparent text,
   o_shard smallint,
   -- every timer of the run goes
-  clears_timers boolean
+  clears_timers boolean,
+  -- what the run came to
+  sets_result boolean, result text
 ) RETURNS boolean
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -133,6 +135,13 @@ BEGIN
 
   IF clears_timers THEN
     DELETE FROM baton.timers t WHERE t.run_id = r_id;
+  END IF;
+
+  IF sets_result THEN
+    UPDATE baton.run_payloads p SET output = result WHERE p.run_id = r_id;
+    IF NOT FOUND THEN
+      PERFORM baton.raise_fence_miss(r_id::text);
+    END IF;
   END IF;
   RETURN true;
 END $$;

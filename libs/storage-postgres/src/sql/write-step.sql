@@ -18,5 +18,6 @@ SELECT baton.write_step(
   :journal.kind::text[], :journal.nodeId::text[], :journal.taskId::uuid[], :journal.taskKind::text[],
   :journal.attempt::integer[], :journal.code::text[], :journal.detail::text[], :outbox.id::uuid[],
   :outbox.runSeq::bigint[], :outbox.topic::text[], :outbox.type::text[], :outbox.payload::text[],
-  :outbox.traceparent::text, :outbox.shard::smallint, :clearsTimers::boolean
+  :outbox.traceparent::text, :outbox.shard::smallint, :clearsTimers::boolean, :setsResult::boolean,
+  :result::text
 ) AS done

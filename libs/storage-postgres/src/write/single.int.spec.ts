@@ -37,12 +37,13 @@ const REPORTS: Readonly<Record<string, (run: StartedRun) => RunWrite>> = {
     ...reportWrite(run),
     tasks: [dispatchedTask(taskState({ taskId: NEXT, nodeId: 'charge' })), completedTask(run.task)],
   }),
-  'ends the run and clears its timers': (run) => ({
+  'ends the run with its result and clears its timers': (run) => ({
     ...reportWrite(run),
     run: { ...RUNNING, status: 'SUCCEEDED', journalSeq: 3, outboxSeq: 3 },
     tasks: [completedTask(run.task)],
     outbox: [outboxRow(2), outboxRow(3, { type: 'run.succeeded' })],
     clearTimers: [{ scope: 'all' }],
+    payloads: { output: '{"done":true}' },
   }),
   'ends the run by a failure': (run) => {
     const failure = { code: 'NO_STOCK', message: 'none left', nodeId: 'reserve', retryable: false };
@@ -146,6 +147,18 @@ describe.each(MAJORS)('a write that comes alone, on PostgreSQL %s', (major) => {
     expect(await rowsOf(fixture, [runId])).toEqual(before);
   });
 
+  it('R1: a result without a row to keep it leaves no trace of the run', async () => {
+    const [run] = await startRuns(fixture.store, 1);
+    const { runId } = run as StartedRun;
+    await fixture.query('DELETE FROM baton.run_payloads WHERE run_id = $1', [runId]);
+    const before = await rowsOf(fixture, [runId]);
+    const ending =
+      REPORTS['ends the run with its result and clears its timers']?.(run as StartedRun) ?? runWrite('', 0);
+    const written = fixture.store.write({ batchId: randomUUID(), runs: [ending] });
+    await expect(written).rejects.toEqual(new FenceMissError([runId]));
+    expect(await rowsOf(fixture, [runId])).toEqual(before);
+  });
+
   it('R1: a run that has moved is not held, and nothing of it is written', async () => {
     const [run] = await startRuns(fixture.store, 1);
     const { runId } = run as StartedRun;
@@ -218,7 +231,7 @@ describe.each(MAJORS)('a write that comes alone, on PostgreSQL %s', (major) => {
 
     const stepValues = async (): Promise<StatementValues> => {
       const [run] = await startRuns(fixture.store, 1);
-      const shape = REPORTS['ends the run and clears its timers'];
+      const shape = REPORTS['ends the run with its result and clears its timers'];
       const runs = [shape?.(run as StartedRun) ?? runWrite('', 0)];
       return encodeStep({ batchId: randomUUID(), runs }) ?? {};
     };

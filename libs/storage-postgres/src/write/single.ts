@@ -58,6 +58,8 @@ export function encodeStep({ batchId, runs }: WriteBatch): StatementValues | nul
     journal: journalColumns(write.journal),
     outbox: outboxColumns(write.outbox),
     clearsTimers: write.clearTimers.length > 0,
+    setsResult: write.payloads.output !== undefined,
+    result: write.payloads.output ?? null,
   };
 }
 
@@ -150,7 +152,6 @@ function hasPlainEffects(write: RunWrite): boolean {
     write.signals.length === 0 &&
     write.commands.length === 0 &&
     payloads.input === undefined &&
-    payloads.output === undefined &&
     hasPlainRows(write)
   );
 }
