@@ -27,6 +27,7 @@ import {
 } from '../ports.js';
 import { claimableOf, freeRows, grantOn, sameCallRows, type ClaimRow } from './memory-claims.js';
 import { acquireOn, heartbeatOn } from './memory-leases.js';
+import { pageOfRuns } from './memory-list.js';
 import {
   applyTaskWrite,
   factsOf,
@@ -244,8 +245,7 @@ export class MemoryStore implements Store {
 
   async listRuns(query: ListRuns): Promise<RunPage> {
     await this.statement('listRuns');
-    const rows = [...this.runs.values()].filter(({ state }) => state.namespace === query.namespace);
-    return { runs: rows.map(viewOf), nextCursor: null };
+    return pageOfRuns([...this.runs.values()].map(viewOf), query);
   }
 
   async history(namespace: string, runId: string, afterSeq: number, limit: number): Promise<readonly JournalView[]> {

@@ -53,7 +53,7 @@ export type SagaResult<O = Outputs> =
       readonly output: null;
       /** Of the steps that succeeded, undone or not. */
       readonly outputs: Partial<O>;
-      /** Why it did not succeed; null for a cancelled one. */
+      /** Why it did not succeed; of a cancelled one the reason that was given, under CANCELLED. */
       readonly failure: SagaFailure | null;
     };
 
