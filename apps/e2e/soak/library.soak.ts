@@ -28,6 +28,7 @@ describe('sagas in eight processes that are killed at random', () => {
     expect(problems).toEqual([]);
     expect(figures.runs).toBe(ORDERS);
     expect(kills.serverRestarts).toBe(2);
-    expect(kills.leasesLost).toBeGreaterThan(0);
+    // Kills that met nobody at work would show nothing.
+    expect(figures.attemptsLost).toBeGreaterThan(0);
   }, 1_700_000);
 });

@@ -24,6 +24,7 @@ describe('sagas in three processes that are killed at random', () => {
     expect(problems).toEqual([]);
     expect(figures.runs).toBe(200);
     expect(kills.serverRestarts).toBe(1);
-    expect(kills.leasesLost).toBeGreaterThan(0);
+    // Kills that met nobody at work would show nothing.
+    expect(figures.attemptsLost).toBeGreaterThan(0);
   }, 300_000);
 });

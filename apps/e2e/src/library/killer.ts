@@ -12,8 +12,6 @@ export interface KillPlan {
 
 export interface Kills {
   readonly processes: number;
-  /** Leases that the killed processes held at that moment, by the database. */
-  readonly leasesLost: number;
   readonly serverRestarts: number;
 }
 
@@ -23,7 +21,6 @@ export async function killAtRandom(fleet: LibraryFleet, plan: KillPlan): Promise
   const elapsed = (): number => performance.now() - startedAt;
   const ends = [...plan.serverEndsAtMs];
   let processes = 0;
-  let leasesLost = 0;
   let serverRestarts = 0;
   while (elapsed() < plan.forMs) {
     if (elapsed() >= (ends[0] ?? Infinity)) {
@@ -35,21 +32,11 @@ export async function killAtRandom(fleet: LibraryFleet, plan: KillPlan): Promise
     const running = fleet.services.filter((service) => service.running);
     const victim = running[Math.floor(plan.random() * running.length)];
     if (victim !== undefined) {
-      const { pid } = victim;
       await victim.kill();
-      leasesLost += await leasesOf(fleet, pid);
       processes += 1;
       victim.start();
     }
     await delay(plan.pauseMs * 2 * plan.random());
   }
-  return { processes, leasesLost, serverRestarts };
-}
-
-async function leasesOf(fleet: LibraryFleet, pid: number): Promise<number> {
-  const [row] = await fleet.rows<{ leases: number }>(
-    `SELECT count(*)::int AS leases FROM baton.task_instances
-     WHERE lease_id IS NOT NULL AND lease_owner LIKE '%${pid}%' AND lease_expires_at > clock_timestamp()`,
-  );
-  return row?.leases ?? 0;
+  return { processes, serverRestarts };
 }

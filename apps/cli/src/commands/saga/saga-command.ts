@@ -22,9 +22,9 @@ export async function withSagas<T>(options: SagaOptions, work: (engine: EngineAp
   checkNamespace(options.namespace);
   const url = databaseUrl(options.databaseUrl);
   // Loaded when it is needed: other commands start without it.
-  const { openSagaEngine } = await import('./saga-engine.js');
+  const { openSagas } = await import('./saga-engine.js');
   return guarded(async () => {
-    const { engine, close } = await openSagaEngine(url);
+    const { engine, close } = await openSagas(url);
     try {
       return await work(engine);
     } catch (error) {

@@ -1,12 +1,9 @@
-import { createHash } from 'node:crypto';
-import { createEngine, type EngineApi } from '@baton/engine';
-import { templateCompiler } from '@baton/expressions';
-import { createPostgresStore } from '@baton/storage-postgres';
+import type { EngineApi } from '@baton/engine';
+import { openSagaEngine, openSagaStore, sagaEventNames } from '@baton/saga';
 import { Client } from 'pg';
-import { v7 as uuidv7 } from 'uuid';
 import { failed } from '../../errors.js';
 
-export interface SagaEngine {
+export interface OpenedSagas {
   readonly engine: EngineApi;
   close(): Promise<void>;
 }
@@ -15,19 +12,11 @@ export interface SagaEngine {
 const POOL_SIZE = 4;
 
 /** The engine of the embedded runtime for questions and commands: it starts nothing and runs no step. */
-export async function openSagaEngine(url: string): Promise<SagaEngine> {
+export async function openSagas(url: string): Promise<OpenedSagas> {
   await checkSchema(url);
-  const store = createPostgresStore({ url, applicationName: 'baton saga', poolSize: POOL_SIZE });
-  const engine = createEngine({
-    store,
-    templates: templateCompiler,
-    schemas: { validate: () => [] },
-    newId: uuidv7,
-    hash: (text) => createHash('sha256').update(text, 'utf8').digest('hex'),
-    random: Math.random,
-    now: Date.now,
-    route: 'local',
-  });
+  const store = await openSagaStore({ url, poolSize: POOL_SIZE });
+  // What a command changes is told as the runtime itself would.
+  const engine = openSagaEngine(store, { events: sagaEventNames() });
   return {
     engine,
     async close() {
