@@ -52,6 +52,18 @@ describe('the keeper of a lease', () => {
     expect(keeper.cause).toBe('LEASE_LOST');
   });
 
+  it('counts a renewal from when it was sent: its answer may have been long on the way (W10)', async () => {
+    const answers: ((answer: BeatAnswer) => void)[] = [];
+    const beat = () => new Promise<BeatAnswer>((resolve) => answers.push(resolve));
+    const keeper = new Keeper(lease(), new FakeOwner(), { beat });
+    await jest.advanceTimersByTimeAsync(8_000);
+    answers[0]?.({ status: 'OK' });
+    await jest.advanceTimersByTimeAsync(3_900);
+    expect(keeper.signal.aborted).toBe(false);
+    await jest.advanceTimersByTimeAsync(200);
+    expect(keeper.cause).toBe('LEASE_LOST');
+  });
+
   it('keeps asking when the coordinator cannot say, until its own clock decides (B30)', async () => {
     const owner = new FakeOwner();
     owner.answer = 'RETRY';

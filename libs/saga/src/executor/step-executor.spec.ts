@@ -287,6 +287,15 @@ describe('the heartbeats of an attempt', () => {
     expect(bench.heartbeater.beats).toHaveLength(3);
   });
 
+  it('E10: come at the interval that was configured, whatever part of the lease that is', async () => {
+    const bench = new Bench({ times: { leaseDurationMs: LEASE_MS, heartbeatIntervalMs: 2_000 } });
+    const attempt = bench.begin({ run: untilAborted });
+    await bench.clock.advance(BEAT_MS);
+    expect(bench.heartbeater.beats).toHaveLength(5);
+    attempt.abort();
+    await attempt.result;
+  });
+
   it('E10: leave no timer after an abort either', async () => {
     const bench = new Bench();
     const attempt = bench.begin({ run: untilAborted }, { startToCloseMs: 60_000 });
