@@ -68,3 +68,7 @@ export {
 export { SagaClient } from './client/client.js';
 export { createSagaClient, type SagaClientOptions } from './client/create-client.js';
 export type * from './client/types.js';
+export { createSagaRuntime, type SagaRuntimeOptions } from './runtime/create-runtime.js';
+export { SagaRuntime } from './runtime/saga-runtime.js';
+export type { SagaRuntimeSettings } from './runtime/options.js';
+export type { Dispatcher, RelayHook, StartSlot } from './runtime/dispatcher.js';

@@ -1,4 +1,4 @@
-import { SagaError } from '../journal/errors.js';
+import { type SagaError } from '../journal/errors.js';
 import { checkSagaConfig, defaultSagaConfig } from './config.js';
 import { checkSettings, type SagaRuntimeSettings } from './options.js';
 import { resolverOf } from './testing/runtime-fixture.js';

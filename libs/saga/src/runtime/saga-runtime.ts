@@ -1,12 +1,13 @@
+import type { SagaClient } from '../client/client.js';
 import type { RuntimeCore } from './runtime.js';
 
 /**
  * Runs the sagas of this process. Made by `createSagaRuntime`; a class only so that dependency injection has a token for
- * it. `C` is the client that goes with it.
+ * it.
  */
-export abstract class SagaRuntime<C = unknown> {
-  /** Starts, signals and reads sagas of the same database. It works before the start and after a stop. */
-  abstract readonly client: C;
+export abstract class SagaRuntime {
+  /** Starts, signals and reads sagas of the same place. It works before the start and after a stop. */
+  abstract readonly client: SagaClient;
 
   /** Resolves when the runtime runs; a new promise after each stop. Never rejects. */
   abstract readonly ready: Promise<void>;
@@ -39,10 +40,10 @@ export abstract class SagaRuntime<C = unknown> {
 }
 
 /** The runtime over a journal in this process: the core, its client, and what has to be closed. */
-export class EmbeddedRuntime<C> extends SagaRuntime<C> {
+export class EmbeddedRuntime extends SagaRuntime {
   constructor(
     private readonly core: RuntimeCore,
-    readonly client: C,
+    readonly client: SagaClient,
     private readonly closeParts: () => Promise<void>,
   ) {
     super();

@@ -1,4 +1,3 @@
-import { sagaEventNames } from '../../events/event-names.js';
 import { openMemorySagaStore } from '../../testing/memory-store.js';
 import { openWorld } from './open-world.js';
 import type { SagaWorld } from './saga-world.js';
@@ -7,7 +6,6 @@ import type { SagaWorld } from './saga-world.js';
 export function openMemoryWorld(): Promise<SagaWorld> {
   const store = openMemorySagaStore({ elapsed: () => performance.now() });
   return openWorld({
-    events: sagaEventNames(),
     openStore: () => Promise.resolve({ ...store, close: () => Promise.resolve() }),
     passes: (ms) => Promise.resolve(store.advance(ms)),
     close: () => store.close(),

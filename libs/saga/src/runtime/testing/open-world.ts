@@ -1,18 +1,13 @@
-import type { EventNames } from '@baton/engine';
 import { SagaRegistry } from '../../definition/registry.js';
-import { systemNewId } from '../../executor/system-clock.js';
 import { SagaError } from '../../journal/errors.js';
-import { statusOfRun } from '../../journal/kinds.js';
 import type { GlobalEvent } from '../../journal/ports.js';
 import type { SagaStore } from '../../storage/saga-store.js';
 import { defaultSagaConfig } from '../config.js';
-import { embed } from '../embedded-parts.js';
-import { EmbeddedRuntime } from '../saga-runtime.js';
+import { createSagaRuntime } from '../create-runtime.js';
 import { LogBook, ObserverBook } from './runtime-fixture.js';
 import type { ProcessOptions, SagaProcess, SagaWorld } from './saga-world.js';
 
 export interface WorldParts {
-  readonly events: EventNames;
   /** Each process has a store of its own, over the same rows. */
   readonly openStore: () => Promise<SagaStore>;
   readonly passes: (ms: number) => Promise<void>;
@@ -32,7 +27,7 @@ export async function openWorld(parts: WorldParts): Promise<SagaWorld> {
     endProcesses,
     async process(options) {
       const store = await parts.openStore();
-      const { process, end } = await startProcess(store, parts.events, options);
+      const { process, end } = await startProcess(store, options);
       ends.push(end);
       return process;
     },
@@ -46,43 +41,33 @@ export async function openWorld(parts: WorldParts): Promise<SagaWorld> {
   };
 }
 
-async function startProcess(store: SagaStore, events: EventNames, options: ProcessOptions) {
+async function startProcess(store: SagaStore, options: ProcessOptions) {
   const { sagas, config, concurrency, leaderElect } = options;
   const log = new LogBook();
   const observer = new ObserverBook();
-  const registry = new SagaRegistry(sagas);
   const switched = killable(store);
-  const { core, engine, journal } = embed({
+  const runtime = await createSagaRuntime({
     store: switched.store,
-    ...{ registry, events, logger: log, observer },
+    registry: new SagaRegistry(sagas),
+    ...{ logger: log, observer },
     config: { ...defaultSagaConfig, pollIntervalMs: 50, ...config },
     ...(concurrency !== undefined && { concurrency }),
     ...(leaderElect !== undefined && { leaderElect }),
   });
-  await core.start();
+  await runtime.start();
+  const { client } = runtime;
   const process: SagaProcess = {
-    ...{ log, observer, runtime: new EmbeddedRuntime(core, null, () => Promise.resolve()) },
-    async start(sagaId, input = null) {
-      const slot = core.reserve();
-      const instance = { sagaId, sagaVersion: registry.resolve(sagaId)?.version ?? 1, input: JSON.stringify(input) };
-      const { runId, claimed } = await journal.enqueue(instance, slot?.take);
-      slot?.settle(claimed);
-      if (slot === null) core.kick();
-      return runId;
-    },
+    ...{ log, observer, runtime },
+    start: async (sagaId, input = null, more = {}) => (await client.start(sagaId, input, more)).runId,
     async cancel(runId) {
-      await engine.cancel({ namespace: NAMESPACE, runId, requestId: systemNewId(), reason: 'the test says so' });
+      await client.cancel(runId);
     },
-    journal: (runId) => journal.load(runId),
-    async status(runId) {
-      const { run, tasks } = await engine.getRun(NAMESPACE, runId, false);
-      return statusOfRun(run.status, tasks);
-    },
+    journal: (runId) => client.history(runId, { limit: 500 }),
+    status: async (runId) => (await client.get(runId)).status,
     kill: switched.kill,
   };
   const end = async () => {
-    await core.stop(switched.isDead() ? 0 : 5_000).catch(() => undefined);
-    await engine.close();
+    await runtime.close(switched.isDead() ? 0 : 5_000).catch(() => undefined);
     await store.close();
   };
   return { process, end };

@@ -1,5 +1,4 @@
 import { createDatabase, moveClock } from '@baton/testkit';
-import { sagaEventNames } from '../../events/event-names.js';
 import { openSagaStore } from '../../storage/postgres-store.js';
 import { openWorld } from './open-world.js';
 import type { SagaWorld } from './saga-world.js';
@@ -9,7 +8,6 @@ export async function openPostgresWorld(): Promise<SagaWorld> {
   const database = await createDatabase({ library: true });
   let movedMs = 0;
   return openWorld({
-    events: sagaEventNames(),
     openStore: () => openSagaStore({ url: database.url, poolSize: 5 }),
     passes: async (ms) => {
       movedMs += ms;

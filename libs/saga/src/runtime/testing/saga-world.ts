@@ -1,3 +1,4 @@
+import type { StartOptions } from '../../client/types.js';
 import type { Saga } from '../../definition/saga.js';
 import type { GlobalEvent, SagaEvent } from '../../journal/ports.js';
 import type { SagaStatus } from '../../journal/status.js';
@@ -32,7 +33,7 @@ export interface SagaProcess {
   readonly log: LogBook;
   readonly observer: ObserverBook;
   /** Answers the id of the run. */
-  start(sagaId: string, input?: unknown): Promise<string>;
+  start(sagaId: string, input?: unknown, options?: StartOptions): Promise<string>;
   cancel(runId: string): Promise<void>;
   journal(runId: string): Promise<readonly SagaEvent[]>;
   status(runId: string): Promise<SagaStatus>;
