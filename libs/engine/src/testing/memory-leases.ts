@@ -40,8 +40,8 @@ function granted(row: TaskRow, call: AcquireLease, ttlMs: number): AcquireAnswer
 export function heartbeatOn(row: TaskRow | undefined, call: HeartbeatCall, now: number): HeartbeatAnswer {
   const lease = row?.lease ?? null;
   if (row === undefined || lease === null) return { status: 'LOST' };
-  // R14: a heartbeat after the expiry is refused, decided or not.
-  const isHolder = lease.leaseId === call.leaseId && row.state.attempt === call.attempt && lease.expiresAt > now;
+  // R14: a heartbeat after the expiry is refused, decided or not; at its very instant the lease still holds (J8).
+  const isHolder = lease.leaseId === call.leaseId && row.state.attempt === call.attempt && lease.expiresAt >= now;
   if (!isHolder) return { status: 'LOST' };
   const ttlMs = Math.min(call.ttlMs > 0 ? call.ttlMs : row.heartbeatMs, row.heartbeatMs);
   if (call.progress !== undefined) row.progress = call.progress;

@@ -29,7 +29,7 @@ export interface SagaEventPayload {
   readonly version: number;
   /** 1, and one more each time an ended run is opened again. */
   readonly epoch: number;
-  /** Name of the step, of events that tell of one. */
+  /** The step that the event tells of; of an undo's begin and of a failed end, the step that caused it. */
   readonly step?: string;
   /** Of the step; from 1. */
   readonly attempt?: number;

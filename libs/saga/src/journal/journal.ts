@@ -6,7 +6,7 @@ import { checkPositive, faultOf, invalid, isId, kindReported } from './checks.js
 import { EndCheck } from './end-check.js';
 import { translated } from './engine-errors.js';
 import { SagaError } from './errors.js';
-import { kindOfJournal, statusOfRun } from './kinds.js';
+import { kindOfJournal, statusOfRun, subjectOf } from './kinds.js';
 import { LeaseBook } from './lease-book.js';
 import { Peeks } from './peeks.js';
 import type * as ports from './ports.js';
@@ -117,7 +117,10 @@ class EngineJournal implements SagaJournal {
         this.options.engine.history(this.options.namespace, runId, events.at(-1)?.version ?? 0, PAGE),
       );
       for (const { seq, kind, nodeId, attempt, code, detail, at } of page) {
-        events.push({ version: seq, kind: kindOfJournal(kind) ?? kind, step: nodeId, attempt, code, detail, at });
+        const known = kindOfJournal(kind);
+        // Of a run as a whole the step that caused it is in the entry before.
+        const step = known === null || subjectOf(known) === 'step' ? nodeId : null;
+        events.push({ version: seq, kind: known ?? kind, step, attempt, code, detail, at });
       }
       if (page.length < PAGE) return events;
     }

@@ -104,7 +104,6 @@ function memoryEvents(runs: MemoryStore): EventReader {
     return { events: page, next: last?.cursor ?? cursorOf(Math.max(from, runs.outbox.length)) };
   };
   return {
-     
     read: async (namespace, after, limit) => read(namespace, after, limit),
     head: () => Promise.resolve(cursorOf(runs.outbox.length)),
     close: () => Promise.resolve(),

@@ -1,6 +1,6 @@
--- R9, R14: a heartbeat renews a lease that has not expired; wake_at is not touched (its index neither), the timer that
--- finds the old instant re-arms it (R12). A cut-off task is renewed to the end of its grace at most (R18).
--- At most one call a task in one statement.
+-- R9, R14: a heartbeat renews a lease that has not expired, at the very instant of its end too (J8). wake_at is not touched
+-- (its index neither): the timer that finds the old instant re-arms it (R12). A cut-off task is renewed to the end of its
+-- grace at most (R18). At most one call a task in one statement.
 WITH
 clock AS MATERIALIZED (SELECT baton.now() AS now),
 asked AS MATERIALIZED (
@@ -16,7 +16,7 @@ asked AS MATERIALIZED (
 ),
 locked AS MATERIALIZED (
   SELECT a.ord, a.run_id, a.task_id, a.progress, t.cut_off,
-    coalesce(t.lease_id = a.lease_id AND t.attempt = a.attempt AND t.lease_expires_at > c.now, false) AS valid,
+    coalesce(t.lease_id = a.lease_id AND t.attempt = a.attempt AND t.lease_expires_at >= c.now, false) AS valid,
     CASE WHEN t.cut_off THEN least(c.now + t.ttl_ms * interval '1 millisecond', t.cut_off_until)
       ELSE c.now + t.ttl_ms * interval '1 millisecond' END AS expires_at
   FROM clock c

@@ -1,0 +1,4 @@
+import { describeJournal } from '../testing/journal-suite.js';
+import { postgresUnderTest } from '../testing/postgres-under-test.js';
+
+describeJournal('PostgreSQL', () => postgresUnderTest());
