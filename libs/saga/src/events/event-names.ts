@@ -1,4 +1,4 @@
-import type { Journal, JournalKind, JsonText, RunState } from '@baton/core';
+import type { JournalKind, JsonText, RunState } from '@baton/core';
 import { utf8Length } from '@baton/core';
 import type { EventNames } from '@baton/engine';
 
@@ -102,7 +102,9 @@ export function sagaEventNames({ topic }: SagaEventOptions = {}): EventNames {
   };
 }
 
-function payloadOf(run: RunState, journal: Journal): SagaEventPayload {
+type JournalRow = Parameters<EventNames['describe']>[1];
+
+function payloadOf(run: RunState, journal: JournalRow): SagaEventPayload {
   return {
     instanceId: run.runId,
     definitionId: run.definitionId,
