@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { bind, parseStatement, statement, statementNames, type Statement } from './statements.js';
 
 describe('statements', () => {
@@ -54,7 +56,8 @@ describe('every statement', () => {
       .flatMap(({ name, text, parameters }) => {
         const groups = new Set(parameters.filter(({ column }) => column === 'runId').map(({ group }) => group));
         const without = [...groups].filter((group) => !hasNamespace(name, group, parameters));
-        const compared = /\bnamespace = (?:ANY \(ARRAY\[)?(?:\w+\.namespace|\$\d+)/.test(text) || isInsert(name);
+        const compared =
+          /\bnamespace = (?:ANY \(ARRAY\[)?(?:\w+\.namespace|\$\d+|r_namespace)/.test(whole(text)) || isInsert(name);
         return [
           ...without.map((group) => `${name}: ${group ?? 'the run'} comes without its namespace`),
           ...(compared ? [] : [`${name}: the namespace is not compared`]),
@@ -81,5 +84,16 @@ function hasNamespace(name: string, group: string | null, parameters: Statement[
 
 /** Rows that are made with their namespace have nothing to compare it with. */
 function isInsert(name: string): boolean {
-  return /^insert-/.test(name);
+  return /^insert-|^write-start$/.test(name);
+}
+
+const FUNCTIONS = readFileSync(join(__dirname, '../../../migrations/sql/0003-single-writes.sql'), 'utf8');
+
+/** A statement that calls one of these functions does what is written there. */
+function whole(text: string): string {
+  const called = /^SELECT baton\.(write_\w+)\(/.exec(text)?.[1];
+  if (called === undefined) return text;
+  const start = FUNCTIONS.indexOf(`CREATE FUNCTION baton.${called}(`);
+  expect(start).toBeGreaterThan(0);
+  return FUNCTIONS.slice(start, FUNCTIONS.indexOf('END $$;', start));
 }
