@@ -282,6 +282,15 @@ export interface RunDetails {
   readonly payloadsLeftOut?: true;
 }
 
+/** What a run and its tasks came to, or how far they are. */
+export interface RunOutcome {
+  readonly run: Pick<RunView, 'runId' | 'namespace' | 'status' | 'failure'>;
+  readonly tasks: readonly Pick<TaskView, 'taskId' | 'nodeId' | 'item' | 'kind' | 'generation' | 'status' | 'output'>[];
+  readonly output?: JsonText | null;
+  /** As in `RunDetails`. */
+  readonly payloadsLeftOut?: true;
+}
+
 export interface ListRuns {
   readonly namespace: string;
   readonly definitionId?: string;
@@ -358,6 +367,11 @@ export interface EngineApi {
   history(namespace: string, runId: string, afterSeq: number, limit: number): Promise<readonly JournalView[]>;
   /** Resolves when the run is terminal, or after waitMs with the run as it is. */
   awaitResult(namespace: string, runId: string, waitMs: number, signal?: AbortSignal): Promise<RunDetails>;
+  /**
+   * As `awaitResult`, and less: of a run whose tasks were all reported through this engine nothing is read from the
+   * database again. Outputs of undos may be absent.
+   */
+  awaitOutcome(namespace: string, runId: string, waitMs: number, signal?: AbortSignal): Promise<RunOutcome>;
   /** Finishes what is queued, then resolves. New calls are refused. */
   close(): Promise<void>;
 }

@@ -15,7 +15,7 @@ import { StoreFailures, tellSafely, unavailable } from './lane/store-failures.js
 import type { Work } from './lane/work.js';
 import { defaultLimits, type EngineHooks, type EngineLimits, type EngineOptions } from './options.js';
 import type { RunRef, RunStartWrite, StartResult } from './ports.js';
-import { ResultWaiters } from './result-waiters.js';
+import { ResultWaiters, type WaitEnd } from './result-waiters.js';
 import { checkUuid, invalid } from './use-cases/checks.js';
 import {
   cancelWork,
@@ -76,6 +76,7 @@ class Engine implements api.EngineApi {
     return {
       store,
       cache: this.cache,
+      onOutcome: (ref, outcomeOf) => this.waiters.endedWith(ref, outcomeOf),
       failures: this.failures,
       fold: { newId, events: this.options.events ?? defaultEvents },
       hooks: this.hooks,
@@ -277,22 +278,33 @@ class Engine implements api.EngineApi {
 
   async awaitResult(namespace: string, runId: string, waitMs: number, signal?: AbortSignal): Promise<api.RunDetails> {
     const ref = { namespace, runId: checkUuid(runId, 'runId') };
-    if (waitMs > 0 && !this.isClosing && signal?.aborted !== true) {
-      // Registered before the first look: an end in between is not missed.
-      const stop = new AbortController();
-      const stopAll = (): void => stop.abort();
-      signal?.addEventListener('abort', stopAll, { once: true });
-      const ended = this.waiters.wait(ref, waitMs, stop.signal);
-      try {
-        const status = await this.status(ref);
-        if (status === undefined) throw runNotFound(ref.runId);
-        if (!isTerminal(status)) await ended;
-      } finally {
-        stop.abort();
-        signal?.removeEventListener('abort', stopAll);
-      }
-    }
+    await this.awaitEnd(ref, waitMs, signal);
     return this.readRun(namespace, ref.runId, true);
+  }
+
+  async awaitOutcome(namespace: string, runId: string, waitMs: number, signal?: AbortSignal): Promise<api.RunOutcome> {
+    const ref = { namespace, runId: checkUuid(runId, 'runId') };
+    const end = await this.awaitEnd(ref, waitMs, signal);
+    return typeof end === 'string' ? this.readRun(namespace, ref.runId, true) : end;
+  }
+
+  private async awaitEnd(ref: RunRef, waitMs: number, signal?: AbortSignal): Promise<WaitEnd> {
+    if (waitMs <= 0 || this.isClosing || signal?.aborted === true) return 'time';
+    // Registered before the first look: an end in between is not missed.
+    const stop = new AbortController();
+    const stopAll = (): void => stop.abort();
+    signal?.addEventListener('abort', stopAll, { once: true });
+    const ended = this.waiters.wait(ref, waitMs, stop.signal);
+    try {
+      // A run that goes on here needs no look: if another process has ended it, the poll finds that.
+      if (this.cache.isLive(ref.namespace, ref.runId)) return await ended;
+      const status = await this.status(ref);
+      if (status === undefined) throw runNotFound(ref.runId);
+      return isTerminal(status) ? 'ended' : await ended;
+    } finally {
+      stop.abort();
+      signal?.removeEventListener('abort', stopAll);
+    }
   }
 
   async close(): Promise<void> {

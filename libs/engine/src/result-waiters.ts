@@ -1,11 +1,15 @@
 import type { RunStatus } from '@baton/core';
 import { isTerminal } from '@baton/core';
+import type { RunOutcome } from './api.js';
 import type { RunRef, Store } from './ports.js';
 
 interface Waiter extends RunRef {
   readonly until: number;
-  readonly resolve: (why: 'ended' | 'time' | 'stopped') => void;
+  readonly resolve: (why: WaitEnd) => void;
 }
+
+/** Why a wait is over; an outcome where the end of the run told it. */
+export type WaitEnd = RunOutcome | 'ended' | 'time' | 'stopped';
 
 export interface WaiterDeps {
   readonly store: Pick<Store, 'statuses'>;
@@ -30,9 +34,9 @@ export class ResultWaiters {
 
   constructor(private readonly deps: WaiterDeps) {}
 
-  wait(ref: RunRef, waitMs: number, signal?: AbortSignal): Promise<'ended' | 'time' | 'stopped'> {
+  wait(ref: RunRef, waitMs: number, signal?: AbortSignal): Promise<WaitEnd> {
     return new Promise((resolve) => {
-      const settle = (why: 'ended' | 'time' | 'stopped'): void => {
+      const settle = (why: WaitEnd): void => {
         signal?.removeEventListener('abort', onAbort);
         this.remove(waiter);
         resolve(why);
@@ -50,6 +54,15 @@ export class ResultWaiters {
   /** After a commit that ended the run. */
   ended(runId: string): void {
     for (const waiter of this.byRun.get(runId) ?? []) waiter.resolve('ended');
+  }
+
+  /** The same with what it came to, asked for only if somebody waits. null = not known here. */
+  endedWith(ref: RunRef, outcomeOf: () => RunOutcome | null): void {
+    const waiters = this.byRun.get(ref.runId);
+    if (waiters === undefined) return;
+    const outcome = outcomeOf() ?? 'ended';
+    // I14: one run id under two namespaces is somebody's guess.
+    for (const waiter of waiters) waiter.resolve(waiter.namespace === ref.namespace ? outcome : 'ended');
   }
 
   close(): void {

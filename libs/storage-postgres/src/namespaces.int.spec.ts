@@ -86,6 +86,7 @@ describe('a stranger who knows the ids', () => {
       listRuns: () => engine.listRuns({ namespace: STRANGER, pageSize: 10, businessKey: 'b' }),
       history: () => engine.history(STRANGER, known.runId, 0, 10),
       awaitResult: () => engine.awaitResult(STRANGER, known.runId, 10),
+      awaitOutcome: () => engine.awaitOutcome(STRANGER, known.runId, 10),
     };
   };
 
@@ -115,6 +116,7 @@ describe('a stranger who knows the ids', () => {
       listRuns: { runs: [], nextCursor: null },
       history: notFound,
       awaitResult: notFound,
+      awaitOutcome: notFound,
     });
     const due = { namespace: STRANGER, runId: known.runId };
     const wake = { ...due, kind: 'task', taskId: known.taskId, attempt: known.attempt } as const;

@@ -39,6 +39,7 @@ export function countCalls(engine: EngineApi): CountedEngine {
       listRuns: (query) => engine.listRuns(query),
       history: (...args) => engine.history(...args),
       awaitResult: (...args) => engine.awaitResult(...args),
+      awaitOutcome: (...args) => engine.awaitOutcome(...args),
       close: () => engine.close(),
     },
   };

@@ -63,6 +63,16 @@ export class RunCache {
     return this.trust >= leastTrust || this.uses % probeEvery === 0 ? entry : undefined;
   }
 
+  /** Is it known here as a run that goes on? Another process may know better. */
+  isLive(namespace: string, runId: string): boolean {
+    return this.entries.get(runId)?.state.namespace === namespace;
+  }
+
+  /** What is known of its tasks' payloads, by task id. */
+  payloadsOf(runId: string): ReadonlyMap<string, KnownPayloads> | undefined {
+    return this.entries.get(runId)?.payloads;
+  }
+
   /** Was a state of the cache still current when it was written on? */
   learn(wasCurrent: boolean): void {
     this.trust = wasCurrent ? Math.min(mostTrust, this.trust + 1) : Math.max(0, this.trust - 1);

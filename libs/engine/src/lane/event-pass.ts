@@ -7,12 +7,12 @@ import { takeKeys, writeRuns, writesOf } from './batch-write.js';
 import { Carried } from './carried.js';
 import { Decider, type DeciderDeps, type NeedsReader } from './decider.js';
 import { RunTurn } from './run-turn.js';
-import { settleTurn } from './settle.js';
+import { settleTurn, type SettleDeps } from './settle.js';
 import { isLockTimeout, tellSafely, unavailable, type StoreFailures } from './store-failures.js';
 import { Ways, type Way } from './ways.js';
 import { groupByRun, queueOf, type RunQueue, type Work } from './work.js';
 
-export interface PassDeps extends DeciderDeps {
+export interface PassDeps extends DeciderDeps, SettleDeps {
   readonly store: Store;
   readonly cache: RunCache;
   readonly failures: StoreFailures;

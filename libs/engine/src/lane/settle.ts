@@ -1,21 +1,56 @@
 import type { Action, RunState } from '@baton/core';
 import { isTerminal } from '@baton/core';
 import type { KnownPayloads, RunCache } from '../caches/run-cache.js';
+import type { RunOutcome } from '../api.js';
 import type { EngineHooks, RunFacts, TaskFacts } from '../options.js';
+import type { RunRef } from '../ports.js';
 import { tellSafely } from './store-failures.js';
 import type { RunTurn } from './run-turn.js';
 import type { RunFold } from '../fold/run-fold.js';
 
+export interface SettleDeps {
+  readonly cache: RunCache;
+  readonly hooks: EngineHooks;
+  /** A run has ended; `outcomeOf` answers what it came to, or null if that is not known here. */
+  readonly onOutcome: (ref: RunRef, outcomeOf: () => RunOutcome | null) => void;
+}
+
 /** After the commit (I13): the cache first, then hooks, then the answers to callers. */
-export function settleTurn(turn: RunTurn, deps: { readonly cache: RunCache; readonly hooks: EngineHooks }): void {
+export function settleTurn(turn: RunTurn, deps: SettleDeps): void {
   const { fold, seen } = turn;
   if (fold !== null && seen !== null && turn.hasWrite) {
+    if (isTerminal(fold.state.status)) deps.onOutcome(fold.state, () => outcomeOf(fold, deps.cache));
     rememberRun(fold, seen.state.version + 1, turn, deps.cache);
     for (const { outcome } of turn.outcomes) {
       if (outcome.kind === 'applied') tellActions(outcome.decision.state, outcome.decision.actions, deps.hooks);
     }
   }
   for (const { work, outcome } of turn.outcomes) work.settle(outcome);
+}
+
+/** What the rows say, from what this process wrote itself; null where one of the outputs was written by another. */
+function outcomeOf({ state, tasks: rows, output }: RunFold, cache: RunCache): RunOutcome | null {
+  const { runId, namespace, status, failure } = state;
+  const known = cache.payloadsOf(runId);
+  const written = new Map(rows.entries());
+  const tasks: RunOutcome['tasks'][number][] = [];
+  for (const task of state.tasks.values()) {
+    const { taskId, nodeId, item, kind, generation } = task;
+    const fresh = written.get(taskId)?.output;
+    const text = fresh === undefined ? known?.get(taskId)?.output : fresh;
+    const isWanted = kind === 'forward' && task.status === 'SUCCEEDED';
+    if (isWanted && text === undefined) return null;
+    tasks.push({
+      taskId,
+      nodeId,
+      item,
+      kind,
+      generation,
+      status: task.status,
+      ...(isWanted && { output: text ?? null }),
+    });
+  }
+  return { run: { runId, namespace, status, failure }, tasks, output: output ?? null };
 }
 
 export function rememberRun(

@@ -3,6 +3,7 @@ import { decide } from '@baton/core';
 import {
   chain,
   completed,
+  countedIds,
   failed,
   memoryEngine,
   openTask,
@@ -296,6 +297,49 @@ describe('asking for results', () => {
       code: 'RUN_NOT_FOUND',
     });
     await one.close();
+  });
+
+  it('tells what a run came to without reading it, where all its tasks were reported', async () => {
+    const { engine, store } = memoryEngine();
+    const { runId } = await startOf(engine, 'chain');
+    const waiting = engine.awaitOutcome('default', runId, 60_000);
+    store.getRun = () => Promise.reject(new Error('nothing is read'));
+    store.statuses = () => Promise.reject(new Error('nothing is looked at'));
+    for (const nodeId of ['a', 'b', 'c']) await engine.report(completed(store, runId, nodeId));
+    const { run, tasks, output } = await waiting;
+    expect(run).toMatchObject({ runId, namespace: 'default', status: 'SUCCEEDED', failure: null });
+    expect(output).toBe(store.runs.get(runId)?.output);
+    const rows = [...(store.tasks.get(runId)?.values() ?? [])];
+    expect(tasks.map(({ nodeId, output: text }) => [nodeId, text])).toEqual(
+      rows.map(({ state, output: text }) => [state.nodeId, text]),
+    );
+    await engine.close();
+  });
+
+  it('reads what a run came to, where another process reported one of its tasks', async () => {
+    const store = storeWithDefinitions();
+    const { engine: one } = memoryEngine({}, store);
+    const { engine: two } = memoryEngine({ newId: () => { throw new Error('starts nothing'); } }, store); // prettier-ignore
+    const { runId } = await startOf(one, 'chain');
+    const waiting = one.awaitOutcome('default', runId, 60_000);
+    await one.report(completed(store, runId, 'a'));
+    const { engine: other } = memoryEngine({ newId: countedIds(store.nowMs, 2) }, store);
+    await other.report(completed(store, runId, 'b'));
+    await one.report(completed(store, runId, 'c'));
+    const outcome = await waiting;
+    expect(outcome).toEqual(await two.getRun('default', runId, true));
+    await Promise.all([one.close(), two.close(), other.close()]);
+  });
+
+  it('I14: tells a waiter of another namespace nothing of the run whose id he guessed', async () => {
+    const { engine, store } = memoryEngine();
+    const { runId } = await startOf(engine, 'single');
+    const guess = expect(engine.awaitOutcome('other', runId, 60_000)).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+    const waiting = engine.awaitOutcome('default', runId, 60_000);
+    await engine.report(completed(store, runId, 'only'));
+    expect((await waiting).run.status).toBe('SUCCEEDED');
+    await guess;
+    await engine.close();
   });
 
   it('drains when it closes, and refuses what comes after', async () => {

@@ -16,7 +16,7 @@ import { detailsOf, eventOf, resultOf, runStatusesOf, viewOf } from './views.js'
 /** What a client may ask of the engine: nothing that the holder of a lease does. */
 export type ClientEngine = Pick<
   EngineApi,
-  'signal' | 'cancel' | 'retry' | 'retryCompensation' | 'getRun' | 'listRuns' | 'history' | 'awaitResult'
+  'signal' | 'cancel' | 'retry' | 'retryCompensation' | 'getRun' | 'listRuns' | 'history' | 'awaitOutcome'
 >;
 
 export interface StartPort extends Enqueuer {
@@ -139,7 +139,7 @@ export class EmbeddedSagaClient extends SagaClient {
     const until = clock.now() + timeoutMs;
     for (;;) {
       const leftMs = Math.max(0, until - clock.now());
-      const wait = engine.awaitResult(namespace, id, Math.min(leftMs, LONGEST_WAIT_MS), signal);
+      const wait = engine.awaitOutcome(namespace, id, Math.min(leftMs, LONGEST_WAIT_MS), signal);
       const result = resultOf<O>(await translated(wait));
       if (result !== undefined) return result;
       if (signal?.aborted === true) {

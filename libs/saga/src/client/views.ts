@@ -1,5 +1,5 @@
 import type { Failure, JsonText, RunStatus } from '@baton/core';
-import type { JournalView, RunDetails, RunView, TaskView } from '@baton/engine';
+import type { JournalView, RunDetails, RunOutcome, RunView, TaskView } from '@baton/engine';
 import { SagaError } from '../journal/errors.js';
 import { isTerminalSagaStatus, kindOfJournal, statusOfRun } from '../journal/kinds.js';
 import type { SagaEvent } from '../journal/ports.js';
@@ -36,7 +36,7 @@ export function detailsOf<O>(details: RunDetails, withPayloads: boolean): SagaDe
 }
 
 /** undefined = it has not ended. */
-export function resultOf<O>(details: RunDetails): SagaResult<O> | undefined {
+export function resultOf<O>(details: RunOutcome): SagaResult<O> | undefined {
   const status = statusOfRun(details.run.status);
   if (!isTerminalSagaStatus(status)) return undefined;
   const { runId } = details.run;
@@ -98,7 +98,7 @@ const STEP_STATUSES: Readonly<Record<TaskView['status'], SagaStepStatus>> = {
 };
 
 /** Of the newest generation of each step that succeeded. */
-function outputsOf({ tasks, payloadsLeftOut }: RunDetails): Record<string, unknown> {
+function outputsOf({ tasks, payloadsLeftOut }: RunOutcome): Record<string, unknown> {
   if (payloadsLeftOut === true) {
     throw new SagaError('internal', 'OUTPUTS_TOO_LARGE', 'the payloads of this run are more than 32 MiB together');
   }
