@@ -41,6 +41,8 @@ export abstract class SagaRuntime {
 
 /** The runtime over a journal in this process: the core, its client, and what has to be closed. */
 export class EmbeddedRuntime extends SagaRuntime {
+  private closing: Promise<void> | undefined;
+
   constructor(
     private readonly core: RuntimeCore,
     readonly client: SagaClient,
@@ -65,11 +67,12 @@ export class EmbeddedRuntime extends SagaRuntime {
     return this.core.stop(deadlineMs);
   }
 
+  /** Safe to call again: a service may close it by two ways. */
   async close(deadlineMs?: number): Promise<void> {
     try {
       await this.core.stop(deadlineMs);
     } finally {
-      await this.closeParts();
+      await (this.closing ??= this.closeParts());
     }
   }
 
