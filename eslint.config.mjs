@@ -91,8 +91,8 @@ export default tseslint.config(
     },
   },
   {
-    // Only the CLI, the end-to-end project and the benches start local servers.
-    files: ['apps/cli/**/*.ts'],
+    // Only the CLI, the end-to-end project, the benches and one example start local servers.
+    files: ['apps/cli/**/*.ts', 'examples/embedded-saga/src/database.ts'],
     rules: { '@nx/enforce-module-boundaries': boundaries({ also: ['tooling'] }) },
   },
   {
