@@ -9,9 +9,9 @@ import { dbosSide } from './lib/dbos-side.js';
 import { libraryMetrics, type SideSamples } from './lib/library-figures.js';
 import type { LibrarySide } from './lib/library-side.js';
 import { machine, print, wantsJson } from './lib/report.js';
+import { sagaSide } from './lib/saga-side.js';
 import { drive } from './lib/stats.js';
 
-const OURS = 'bare_engine';
 const POOL_SIZE = 10;
 const IN_FLIGHT = 32;
 const ROUNDS = 5;
@@ -32,7 +32,7 @@ async function main(): Promise<void> {
   try {
     const sides = await openSides(postgres.url);
     const samples = await measure(postgres.url, sides);
-    print({ bench: 'library', metrics: libraryMetrics(samples, OURS), rounds: ROUNDS, machine: machine() }, asJson);
+    print({ bench: 'library', metrics: libraryMetrics(samples), rounds: ROUNDS, machine: machine() }, asJson);
     for (const side of sides) await side.close();
   } finally {
     await postgres.stop();
@@ -41,13 +41,17 @@ async function main(): Promise<void> {
 }
 
 /** A database for each system, so that neither meets the other's tables. */
-async function openSides(url: string): Promise<readonly [LibrarySide, LibrarySide]> {
-  const ours = new URL(url);
-  const theirs = new URL(url);
-  theirs.pathname = '/dbos_bench';
-  await migrate({ url: ours.href, publication: false, library: true });
-  await createDatabase(url, 'dbos_bench');
-  return [await bareEngineSide(ours.href, POOL_SIZE), await dbosSide(theirs.href, POOL_SIZE)];
+async function openSides(url: string): Promise<readonly LibrarySide[]> {
+  const [ours, theirs, bare] = await Promise.all(
+    ['saga_bench', 'dbos_bench', 'bare_bench'].map((name) => createDatabase(url, name)),
+  );
+  if (ours === undefined || theirs === undefined || bare === undefined) throw new Error('three databases were made');
+  for (const database of [ours, bare]) await migrate({ url: database, publication: false, library: true });
+  return [
+    await sagaSide(ours, { poolSize: POOL_SIZE, inFlight: IN_FLIGHT }),
+    await dbosSide(theirs, POOL_SIZE),
+    await bareEngineSide(bare, POOL_SIZE),
+  ];
 }
 
 async function measure(url: string, sides: readonly LibrarySide[]): Promise<ReadonlyMap<string, SideSamples>> {
@@ -109,11 +113,15 @@ async function commitsPerRun(url: string, side: LibrarySide, next: () => number)
   }
 }
 
-async function createDatabase(url: string, name: string): Promise<void> {
+/** Answers its url. */
+async function createDatabase(url: string, name: string): Promise<string> {
   const client = new Client({ connectionString: url });
   await client.connect();
   await client.query(`CREATE DATABASE ${name}`);
   await client.end();
+  const own = new URL(url);
+  own.pathname = `/${name}`;
+  return own.href;
 }
 
 main().catch((error: unknown) => {

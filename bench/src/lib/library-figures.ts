@@ -19,9 +19,9 @@ export function ratioOfRounds(ours: readonly number[], theirs: readonly number[]
   return median(ours.map((value, round) => value / (theirs[round] ?? Number.NaN)));
 }
 
-/** By the name of the side; both ratios are of `ours` to `dbos`. */
-export function libraryMetrics(sides: ReadonlyMap<string, SideSamples>, ours: string): readonly Metric[] {
-  const saga = sides.get(ours) ?? nothing;
+/** By the name of the side; both ratios are of `saga` to `dbos`. */
+export function libraryMetrics(sides: ReadonlyMap<string, SideSamples>): readonly Metric[] {
+  const saga = sides.get('saga') ?? nothing;
   const dbos = sides.get('dbos') ?? nothing;
   return [
     metric('runs_per_second_vs_dbos_ratio', ratioOfRounds(saga.rates, dbos.rates), 'x', { atLeast: 8 }),

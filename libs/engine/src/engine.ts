@@ -292,7 +292,8 @@ class Engine implements api.EngineApi {
     if (waitMs <= 0 || this.isClosing || signal?.aborted === true) return 'time';
     // Registered before the first look: an end in between is not missed.
     const stop = new AbortController();
-    const stopAll = (): void => stop.abort();
+    // With a reason of its own: the default is an exception with a stack, made for each wait.
+    const stopAll = (): void => stop.abort('over');
     signal?.addEventListener('abort', stopAll, { once: true });
     const ended = this.waiters.wait(ref, waitMs, stop.signal);
     try {
@@ -302,7 +303,7 @@ class Engine implements api.EngineApi {
       if (status === undefined) throw runNotFound(ref.runId);
       return isTerminal(status) ? 'ended' : await ended;
     } finally {
-      stop.abort();
+      stopAll();
       signal?.removeEventListener('abort', stopAll);
     }
   }
