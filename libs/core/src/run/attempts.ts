@@ -13,7 +13,7 @@ export interface Dispatch {
 export function dispatchTask(t: Transition, taskId: string, dispatch: Dispatch): void {
   const task = t.task(taskId);
   const { queue, handler, timeouts } = executionOf(t.dag, task);
-  const deadlines = deadlinesOf(timeouts, dispatch.redispatches);
+  const deadlines = deadlinesOf(timeouts, dispatch.redispatches, t.state.route);
   t.apply({
     type: 'DispatchTask',
     taskId,

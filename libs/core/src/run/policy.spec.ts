@@ -31,10 +31,18 @@ describe('backoffMs', () => {
 });
 
 describe('deadlinesOf', () => {
-  it('doubles the redispatch guard up to an hour', () => {
-    const timeouts = { scheduleToStartMs: null, startToCloseMs: 1, heartbeatMs: 1, scheduleToCloseMs: null };
-    const minutes = [0, 1, 2, 3, 4, 60].map((times) => deadlinesOf(timeouts, times).redispatchAfterMs / 60_000);
+  const timeouts = { scheduleToStartMs: null, startToCloseMs: 1, heartbeatMs: 1, scheduleToCloseMs: null };
+
+  it('R12: doubles the redispatch guard up to an hour', () => {
+    const minutes = [0, 1, 2, 3, 4, 60].map(
+      (times) => deadlinesOf(timeouts, times, 'kafka').redispatchAfterMs / 60_000,
+    );
     expect(minutes).toEqual([5, 10, 20, 40, 60, 60]);
+  });
+
+  it('R12, R29: leaves a task that is claimed from its row in its place for a day', () => {
+    const hours = [0, 1, 60].map((times) => deadlinesOf(timeouts, times, 'local').redispatchAfterMs / 3_600_000);
+    expect(hours).toEqual([24, 24, 24]);
   });
 });
 

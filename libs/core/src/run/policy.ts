@@ -1,6 +1,6 @@
 import type { Dag, RetryPolicy, TimeoutPolicy } from '../definition/model.js';
 import type { TaskDeadlines } from './actions.js';
-import type { TaskState } from './state.js';
+import type { Route, TaskState } from './state.js';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -9,6 +9,12 @@ const HOUR_MS = 60 * MINUTE_MS;
 /** R12: first redispatch of a task that no worker has started; doubles each time. */
 const REDISPATCH_AFTER_MS = 5 * MINUTE_MS;
 const REDISPATCH_AFTER_MAX_MS = HOUR_MS;
+
+/**
+ * Of a task that is claimed from its row (R29): no message of it can be lost, so it may wait for as long as its queue is
+ * long. Sent again it would only lose its place in it.
+ */
+const REDISPATCH_LOCAL_MS = 24 * HOUR_MS;
 
 /** R18: how long a cut-off worker may keep its lease by heartbeats. */
 export const CUT_OFF_GRACE_MS = 30 * SECOND_MS;
@@ -45,10 +51,11 @@ export function backoffMs(policy: RetryPolicy, failures: number, random: number)
   return Math.round(Math.min(exponential, policy.maxIntervalMs) * (1 - policy.jitter * random));
 }
 
-export function deadlinesOf(timeouts: TimeoutPolicy, redispatches: number): TaskDeadlines {
+export function deadlinesOf(timeouts: TimeoutPolicy, redispatches: number, route: Route): TaskDeadlines {
+  const doubled = Math.min(REDISPATCH_AFTER_MS * 2 ** redispatches, REDISPATCH_AFTER_MAX_MS);
   return {
     scheduleToStartMs: timeouts.scheduleToStartMs,
-    redispatchAfterMs: Math.min(REDISPATCH_AFTER_MS * 2 ** redispatches, REDISPATCH_AFTER_MAX_MS),
+    redispatchAfterMs: route === 'local' ? REDISPATCH_LOCAL_MS : doubled,
     startToCloseMs: timeouts.startToCloseMs,
     heartbeatMs: timeouts.heartbeatMs,
     scheduleToCloseMs: timeouts.scheduleToCloseMs,
