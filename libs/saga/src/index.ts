@@ -72,3 +72,5 @@ export { createSagaRuntime, type SagaRuntimeOptions } from './runtime/create-run
 export { SagaRuntime } from './runtime/saga-runtime.js';
 export type { SagaRuntimeSettings } from './runtime/options.js';
 export type { Dispatcher, RelayHook, StartSlot } from './runtime/dispatcher.js';
+export type { GatewayOptions } from './platform/gateway-api.js';
+export type { PlatformAddress } from './platform/options.js';

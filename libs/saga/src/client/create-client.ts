@@ -3,7 +3,9 @@ import { SagaRegistry } from '../definition/registry.js';
 import type { SagaResolver } from '../definition/saga.js';
 import { sagaEventNames } from '../events/event-names.js';
 import { systemClock, systemNewId } from '../executor/system-clock.js';
+import { SagaError } from '../journal/errors.js';
 import { createJournal } from '../journal/journal.js';
+import type { GatewayOptions } from '../platform/gateway-api.js';
 import { openSagaEngine } from '../storage/open-engine.js';
 import { openSagaStore, type SagaStoreOptions } from '../storage/postgres-store.js';
 import type { SagaStore } from '../storage/saga-store.js';
@@ -11,7 +13,12 @@ import type { SagaClient } from './client.js';
 import { EmbeddedSagaClient, type EmbeddedClientParts } from './embedded-client.js';
 
 export interface SagaClientOptions {
-  readonly database: SagaStoreOptions;
+  /** `embedded` (the default): on the service's own PostgreSQL. `platform`: over the gateway of a Baton platform. */
+  readonly mode?: 'embedded' | 'platform';
+  /** With mode `embedded`. */
+  readonly database?: SagaStoreOptions;
+  /** With mode `platform`. */
+  readonly platform?: GatewayOptions;
   /** Sagas that this process starts; they are published. Default: none, others have published them. */
   readonly registry?: SagaResolver;
   /** Default `default`. */
@@ -22,10 +29,23 @@ export interface SagaClientOptions {
 
 /**
  * A client for a process that runs no steps: an API in front, a job, a console. Whoever runs the steps finds new runs at
- * its next look. Close it at the end. Rejects as opening a database does, or with `DEFINITION_CHANGED` (conflict).
+ * its next look. Close it at the end. With mode `platform` it publishes nothing: whoever serves the steps does.
+ *
+ * Rejects with `PART_MISSING` (invalid), as opening a database does, or with `DEFINITION_CHANGED` (conflict).
  */
 export async function createSagaClient(options: SagaClientOptions): Promise<SagaClient> {
-  const store = await openSagaStore(options.database);
+  const { mode = 'embedded', database, platform, registry, namespace } = options;
+  if (mode === 'platform') {
+    if (platform === undefined) throw missing('platform');
+    const { createPlatformClient } = await import('../platform/platform-client.js');
+    return createPlatformClient({
+      platform,
+      ...(registry !== undefined && { registry }),
+      ...(namespace !== undefined && { namespace }),
+    });
+  }
+  if (database === undefined) throw missing('database');
+  const store = await openSagaStore(database);
   try {
     return await clientOn(store, options);
   } catch (error) {
@@ -34,10 +54,20 @@ export async function createSagaClient(options: SagaClientOptions): Promise<Saga
   }
 }
 
+function missing(part: 'platform' | 'database'): SagaError {
+  const message = `${part} is missing`;
+  const details = [{ pointer: `/${part}`, code: 'PART_MISSING', message }];
+  return new SagaError('invalid', 'PART_MISSING', message, { details });
+}
+
 /** Over an opened store, which it closes at its end. */
 export async function clientOn(
   store: SagaStore,
-  { registry: resolver = new SagaRegistry([]), namespace = 'default', topic }: Omit<SagaClientOptions, 'database'> = {},
+  {
+    registry: resolver = new SagaRegistry([]),
+    namespace = 'default',
+    topic,
+  }: Pick<SagaClientOptions, 'registry' | 'namespace' | 'topic'> = {},
 ): Promise<SagaClient> {
   await store.timers.ensurePartitions();
   await publishSagas(store.definitions, namespace, resolver);
