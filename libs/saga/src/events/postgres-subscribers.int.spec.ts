@@ -1,0 +1,4 @@
+import { postgresUnderTest } from '../testing/postgres-under-test.js';
+import { describeSubscribers } from '../testing/subscriber-suite.js';
+
+describeSubscribers('PostgreSQL', () => postgresUnderTest());
