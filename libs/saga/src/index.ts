@@ -74,3 +74,10 @@ export type { SagaRuntimeSettings } from './runtime/options.js';
 export type { Dispatcher, RelayHook, StartSlot } from './runtime/dispatcher.js';
 export type { GatewayOptions } from './platform/gateway-api.js';
 export type { PlatformAddress } from './platform/options.js';
+export {
+  EventSubscriber,
+  type EventHandler,
+  type ReceivedEvent,
+  type SubscriberSettings,
+} from './events/subscriber.js';
+export { createLocalSubscriber, createSubscriber, wakeAll, type SubscribeOptions } from './events/subscribe.js';
