@@ -20,17 +20,20 @@ export interface CaseRow {
 
 const FOLDERS = ['apps', 'libs', 'examples', 'migrations', 'tools', 'bench', 'tests'];
 const TEST_FILE = /\.(?:spec|e2e|soak)\.ts$/;
+/** Tests that several specs run, each on what it has. */
+const SUITE_FILE = /(?:^|\/)testing\/(?:[^/]+\/)*[^/]*suite[^/]*\.ts$/;
 const SKIPPED_FOLDER = /(?:^|\/)(?:dist|node_modules|generated)\//;
 const CASE = /\bB(\d{2,3})\b/g;
 
 export function readNumberedTitles(root: string): readonly NumberedTitle[] {
-  return readTitles(root).flatMap(({ file, title }) => {
+  const own = readTitles(root).filter(({ file }) => TEST_FILE.test(file));
+  return own.flatMap(({ file, title }) => {
     const cases = [...new Set([...title.matchAll(CASE)].map(([id]) => id))];
     return cases.length === 0 ? [] : [{ file, title, cases }];
   });
 }
 
-/** Every title of every test of the workspace. */
+/** Every title of every test of the workspace, also of those that are written once for several specs. */
 export function readTitles(root: string): readonly { readonly file: string; readonly title: string }[] {
   return FOLDERS.flatMap((folder) => testFiles(root, folder)).flatMap((file) =>
     titlesOf(readFileSync(join(root, file), 'utf8')).map((title) => ({ file, title })),
@@ -40,7 +43,7 @@ export function readTitles(root: string): readonly { readonly file: string; read
 function testFiles(root: string, folder: string): string[] {
   try {
     return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => TEST_FILE.test(name) && !SKIPPED_FOLDER.test(name))
+      .filter((name) => (TEST_FILE.test(name) || SUITE_FILE.test(name)) && !SKIPPED_FOLDER.test(name))
       .map((name) => `${folder}/${name}`)
       .sort();
   } catch (error) {
