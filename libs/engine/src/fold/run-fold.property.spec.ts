@@ -58,6 +58,7 @@ function passOver(store: MemoryStore, cachedStateBytes: number, mode: Mode): Eve
     failures: new StoreFailures({ store, limits, hooks: {}, random, now }),
     fold: { newId, events: defaultEvents },
     hooks: {},
+    onOutcome: () => undefined,
     limits,
     now,
     decide,

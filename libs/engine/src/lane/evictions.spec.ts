@@ -35,6 +35,7 @@ async function bench(count = 3, decider: Decide = decide): Promise<Bench> {
   const cache = new RunCache(1_000_000);
   const pass = new EventPass({
     ...{ store: faulty, cache, limits, now, newId, random, decide: decider, hooks: {} },
+    onOutcome: () => undefined,
     failures: new StoreFailures({ store: faulty, limits, hooks: {}, random, now }),
     fold: { newId, events: defaultEvents },
     definitions: new DefinitionCache({ load: () => Promise.resolve({ dag: parsed.dag, size: 1 }) }, 10_000),
