@@ -38,6 +38,7 @@ export interface LeaseKeeperParts {
  *     *sent*, the lease is taken as lost, whatever the network says. The database's expiry cannot come sooner.
  * L2. The first cause stays; a lost lease after a cancel is still a cancel.
  * L3. A lost lease is not renewed any more, and nothing is armed after `release`.
+ * L4. One timer, armed for the earliest of heartbeat, fence and timeout: most attempts end before any of them.
  */
 export class LeaseKeeper {
   /** Made when somebody asks for it: most attempts end without. */
@@ -45,9 +46,11 @@ export class LeaseKeeper {
   private abortedBy: AbortCause | undefined;
   private renewedAt: number;
   private ttlMs: number;
-  private stopBeat: (() => void) | undefined;
-  private stopFence: (() => void) | undefined;
-  private readonly stopTimeout: (() => void) | undefined;
+  private beatAt = Number.POSITIVE_INFINITY;
+  private fenceAt: number;
+  private timeoutAt: number;
+  private armedFor = Number.POSITIVE_INFINITY;
+  private stopAlarm: (() => void) | undefined;
   private progress: string | undefined;
   private isProgressDue = false;
   private isBeating = false;
@@ -56,16 +59,13 @@ export class LeaseKeeper {
   private isDenied = false;
 
   constructor(private readonly parts: LeaseKeeperParts) {
-    const { lease, clock } = parts;
+    const { lease } = parts;
     this.renewedAt = lease.askedAt;
     // The same lease given again may have less than a millisecond left: then it is lost at once.
     this.ttlMs = Math.max(1, lease.ttlMs);
-    this.armFence();
+    this.fenceAt = this.renewedAt + this.ttlMs;
+    this.timeoutAt = lease.startToCloseMs > 0 ? lease.askedAt + lease.startToCloseMs : Number.POSITIVE_INFINITY;
     this.planBeat(this.beatEveryMs);
-    if (lease.startToCloseMs > 0) {
-      const leftMs = lease.askedAt + lease.startToCloseMs - clock.now();
-      this.stopTimeout = clock.after(leftMs, () => this.abort('TIMEOUT'));
-    }
   }
 
   get signal(): AbortSignal {
@@ -92,7 +92,7 @@ export class LeaseKeeper {
 
   /** One heartbeat now; resolves when it is answered, or when the attempt must stop, whichever comes first. */
   async beatNow(): Promise<void> {
-    this.stopBeat?.();
+    this.beatAt = Number.POSITIVE_INFINITY;
     const { signal } = this;
     if (signal.aborted) return;
     await new Promise<void>((resolve) => {
@@ -111,9 +111,7 @@ export class LeaseKeeper {
   /** The attempt has ended, and nobody needs its lease any more. */
   release(): void {
     this.isReleased = true;
-    this.stopBeat?.();
-    this.stopFence?.();
-    this.stopTimeout?.();
+    this.stopAlarm?.();
   }
 
   private get beatEveryMs(): number {
@@ -124,8 +122,36 @@ export class LeaseKeeper {
 
   private planBeat(ms: number): void {
     if (this.isReleased || this.isLost) return;
-    this.stopBeat?.();
-    this.stopBeat = this.parts.clock.after(ms, () => void this.beat());
+    this.beatAt = this.parts.clock.now() + ms;
+    this.arm();
+  }
+
+  /** L4. */
+  private arm(): void {
+    const at = this.isReleased ? Number.POSITIVE_INFINITY : Math.min(this.beatAt, this.fenceAt, this.timeoutAt);
+    if (at === this.armedFor) return;
+    this.stopAlarm?.();
+    this.stopAlarm = undefined;
+    this.armedFor = at;
+    if (at === Number.POSITIVE_INFINITY) return;
+    const { clock } = this.parts;
+    this.stopAlarm = clock.after(at - clock.now(), () => this.ring());
+  }
+
+  private ring(): void {
+    this.armedFor = Number.POSITIVE_INFINITY;
+    this.stopAlarm = undefined;
+    const now = this.parts.clock.now();
+    if (now >= this.timeoutAt) {
+      this.timeoutAt = Number.POSITIVE_INFINITY;
+      this.abort('TIMEOUT');
+    }
+    if (now >= this.fenceAt) this.lose();
+    else if (now >= this.beatAt) {
+      this.beatAt = Number.POSITIVE_INFINITY;
+      void this.beat();
+    }
+    this.arm();
   }
 
   private async beat(): Promise<void> {
@@ -165,21 +191,16 @@ export class LeaseKeeper {
   private renew(ttlMs: number | undefined, sentAt: number): void {
     this.renewedAt = sentAt;
     if (ttlMs !== undefined && ttlMs > 0) this.ttlMs = ttlMs;
-    this.armFence();
+    this.fenceAt = sentAt + this.ttlMs;
     this.planBeat(this.isProgressDue ? this.ttlMs / MIN_GAP_PER_TTL : this.beatEveryMs);
   }
 
   private lose(): void {
     this.isLost = true;
-    this.stopBeat?.();
-    this.stopFence?.();
+    this.beatAt = Number.POSITIVE_INFINITY;
+    this.fenceAt = Number.POSITIVE_INFINITY;
+    this.arm();
     this.abort('LEASE_LOST');
-  }
-
-  private armFence(): void {
-    this.stopFence?.();
-    const { clock } = this.parts;
-    this.stopFence = clock.after(this.renewedAt + this.ttlMs - clock.now(), () => this.lose());
   }
 }
 

@@ -66,31 +66,29 @@ export class StepAttempt {
 
   async run(): Promise<StepResult> {
     try {
-      return (await this.refused()) ?? (await this.settled());
+      const { askedAt, clock, times, claimed } = this.parts;
+      // E11: without I/O where the claim is fresh: its lease cannot have been lost yet.
+      const isFresh = clock.now() - askedAt < Math.min(times.heartbeatIntervalMs, claimed.ttlMs);
+      if (!isFresh) await this.keeper.beatNow();
+      const { cause } = this.keeper;
+      return cause === undefined ? await this.settled() : interrupted(cause, false, claimed.nodeId);
     } finally {
       this.keeper.release();
       this.stopGrace?.();
     }
   }
 
-  /** E11: why user code must not begin. Without I/O where the claim is fresh: its lease cannot have been lost yet. */
-  private async refused(): Promise<StepResult | undefined> {
-    const { askedAt, clock, times, claimed } = this.parts;
-    const age = clock.now() - askedAt;
-    if (age >= Math.min(times.heartbeatIntervalMs, claimed.ttlMs)) await this.keeper.beatNow();
-    const { cause } = this.keeper;
-    return cause === undefined ? undefined : interrupted(cause, false, claimed.nodeId);
-  }
-
-  private async settled(): Promise<StepResult> {
-    const code = this.userCode();
-    // Set before user code runs: it may be aborted within its first synchronous part.
-    const givenUp = new Promise<'given-up'>((resolve) => (this.giveUp = () => resolve('given-up')));
-    const running = this.call(code);
-    const end = await Promise.race([running, givenUp]);
-    if (end !== 'given-up') return end;
-    this.parts.onAbandoned(running);
-    return interrupted(this.keeper.cause, true, this.parts.claimed.nodeId);
+  /** X3: whichever comes first, the end of user code or the end of the patience with it. */
+  private settled(): Promise<StepResult> {
+    return new Promise((resolve) => {
+      // Set before user code runs: it may be aborted within its first synchronous part.
+      this.giveUp = () => {
+        this.parts.onAbandoned(running);
+        resolve(interrupted(this.keeper.cause, true, this.parts.claimed.nodeId));
+      };
+      const running = this.call(this.userCode());
+      void running.then(resolve);
+    });
   }
 
   private armGrace(): void {

@@ -7,7 +7,7 @@ import type { ClaimedStep } from '../journal/ports.js';
 /** What an attempt can do to its lease. */
 export interface AttemptHandle {
   readonly signal: AbortSignal;
-  heartbeat(progress?: unknown): void;
+  readonly heartbeat: (progress?: unknown) => void;
 }
 
 /** The same for every attempt of one execution of a step; the platform's messages have it too. */
@@ -15,14 +15,32 @@ export function idempotencyKeyOf({ runId, nodeId, item, kind, generation }: Clai
   return `${runId}/${nodeId}/${item}/${kind}/${generation}`;
 }
 
+interface ForwardPayload {
+  readonly input: unknown;
+  readonly outputs: Outputs;
+}
+
 /**
  * What `run` gets. Payloads are parsed when user code first asks for them, and are frozen to their depth: a step that
- * changes what it was given must not change what the next reader sees.
+ * changes what it was given must not change what the next reader sees. Its members are its own, so that a copy of a
+ * context is a whole one.
  */
 export function stepContext(claimed: ClaimedStep, step: SagaStep, handle: AttemptHandle): StepContext {
   const payload = lazily(() => forwardPayload(parseFrozen(claimed.input)));
   return {
-    ...fieldsOf(claimed, step, handle),
+    runId: claimed.runId,
+    sagaId: claimed.definitionId,
+    sagaVersion: claimed.definitionVersion,
+    step: step.name,
+    attempt: claimed.attempt,
+    idempotencyKey: idempotencyKeyOf(claimed),
+    heartbeat: handle.heartbeat,
+    get signal() {
+      return handle.signal;
+    },
+    get lastProgress() {
+      return progressOf(claimed);
+    },
     get input() {
       return payload().input;
     },
@@ -32,42 +50,13 @@ export function stepContext(claimed: ClaimedStep, step: SagaStep, handle: Attemp
     get previous() {
       return previousOf(step, payload().outputs);
     },
-    get signal() {
-      return handle.signal;
-    },
-    get lastProgress() {
-      return progressOf(claimed);
-    },
   };
 }
 
-/** What `compensate` gets: the input of the forward step, and what it returned. */
+/** What `compensate` gets: what the forward step had, and what it returned. */
 export function compensateContext(claimed: ClaimedStep, step: SagaStep, handle: AttemptHandle): CompensateContext {
-  const payload = lazily(() => {
-    const given = members(parseFrozen(claimed.input));
-    return { ...forwardPayload(given['input']), output: given['output'] ?? null };
-  });
-  return {
-    ...fieldsOf(claimed, step, handle),
-    get input() {
-      return payload().input;
-    },
-    get outputs() {
-      return payload().outputs;
-    },
-    get output() {
-      return payload().output;
-    },
-    get signal() {
-      return handle.signal;
-    },
-    get lastProgress() {
-      return progressOf(claimed);
-    },
-  };
-}
-
-function fieldsOf(claimed: ClaimedStep, step: SagaStep, handle: AttemptHandle) {
+  const given = lazily(() => members(parseFrozen(claimed.input)));
+  const forward = lazily(() => forwardPayload(given()['input']));
   return {
     runId: claimed.runId,
     sagaId: claimed.definitionId,
@@ -75,11 +64,26 @@ function fieldsOf(claimed: ClaimedStep, step: SagaStep, handle: AttemptHandle) {
     step: step.name,
     attempt: claimed.attempt,
     idempotencyKey: idempotencyKeyOf(claimed),
-    heartbeat: (progress?: unknown) => handle.heartbeat(progress),
+    heartbeat: handle.heartbeat,
+    get signal() {
+      return handle.signal;
+    },
+    get lastProgress() {
+      return progressOf(claimed);
+    },
+    get input() {
+      return forward().input;
+    },
+    get outputs() {
+      return forward().outputs;
+    },
+    get output() {
+      return given()['output'] ?? null;
+    },
   };
 }
 
-function forwardPayload(value: unknown): { readonly input: unknown; readonly outputs: Outputs } {
+function forwardPayload(value: unknown): ForwardPayload {
   const { input, outputs } = members(value);
   return { input: input ?? null, outputs: members(outputs) };
 }

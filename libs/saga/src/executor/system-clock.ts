@@ -15,3 +15,6 @@ export const systemWallClock = (): number => Date.now();
 
 /** A fresh UUIDv7. */
 export const systemNewId = (): string => v7();
+
+/** For calls over a network, which take real time whatever a clock says. */
+export const systemDeadline = (ms: number): AbortSignal => AbortSignal.timeout(ms);

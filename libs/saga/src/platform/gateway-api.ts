@@ -1,3 +1,4 @@
+import { systemDeadline } from '../executor/system-clock.js';
 import { SagaError, type SagaErrorDetail, type SagaErrorKind } from '../journal/errors.js';
 
 export interface GatewayOptions {
@@ -44,7 +45,7 @@ export class GatewayApi {
   }
 
   private async send({ method, path, query = {}, body, headers, timeoutMs, signal }: GatewayCall) {
-    const limit = AbortSignal.timeout(timeoutMs ?? DEFAULT_TIMEOUT_MS);
+    const limit = systemDeadline(timeoutMs ?? DEFAULT_TIMEOUT_MS);
     const { apiKey } = this.options;
     try {
       const response = await fetch(`${this.base}${path}${queryText(query)}`, {
