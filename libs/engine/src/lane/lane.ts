@@ -69,8 +69,7 @@ export class Lane {
     this.queuedBytes += size;
     if (this.isRunning) return;
     this.isRunning = true;
-    // Calls made in the same turn of the event loop (one message of a worker's stream) go together.
-    queueMicrotask(() => void this.drain());
+    void this.drain();
   }
 
   private get hasWork(): boolean {
@@ -78,7 +77,11 @@ export class Lane {
   }
 
   private async drain(): Promise<void> {
-    while (this.hasWork) {
+    for (;;) {
+      // Calls made in the same turn of the event loop go together: those of one message of a worker's stream, and what
+      // callers say next who have just been answered, however many promises lie in between.
+      await endOfTurn();
+      if (!this.hasWork) break;
       const works = new Set<Settling>();
       try {
         await this.batch(works);
@@ -123,4 +126,8 @@ export class Lane {
     for (const work of fresh) this.queuedBytes -= work.size;
     return carried.length === 0 ? fresh : [...carried, ...fresh];
   }
+}
+
+function endOfTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
