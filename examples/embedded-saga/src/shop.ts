@@ -16,8 +16,9 @@ export class Shop {
 
   constructor(databaseUrl: string) {
     this.pool = new Pool({ connectionString: databaseUrl, max: 10, application_name: 'embedded-saga shop' });
-    // A broken idle connection shows in the next query.
+    // A connection that breaks shows in the query that uses it, or in the next one; unheard it would end the process.
     this.pool.on('error', () => undefined);
+    this.pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
   async prepare(): Promise<void> {
