@@ -80,6 +80,11 @@ function reachedFrom(start: string, sources: readonly SourceText[]): ReadonlyMap
   return reached;
 }
 
+/** Files and packages that loading `start` loads. What is imported while it runs (`await import`) is not among them. */
+export function loadedBy(start: string, sources: readonly SourceText[]): ReadonlySet<string> {
+  return new Set(reachedFrom(start, sources).keys());
+}
+
 const isIn = (path: string, ...folders: readonly string[]) => folders.some((folder) => path.startsWith(`${folder}/`));
 
 /** What can open a transaction, or write to an outbox. */
