@@ -115,7 +115,8 @@ const ROWS: readonly Row[] = [
   ['E8', 'Whatever a step throws is a failure that is retried, and its text stays out of the record.'],
   [
     'E9',
-    'An undo that succeeds, fails, throws, or does not exist does what it should, and the step timeout is not its limit unless it says so.',
+    'An undo that succeeds, fails, throws, or does not exist does what it should, within its own time.',
+    "An undo has a timeout (W5): its own, else the step's.",
   ],
   ['E10', 'One heartbeat each interval; none after the end; an error does not end them, a lost lease does.'],
   ['E11', 'A step whose lease is lost before it begins is never called; an error of the database then is no loss.'],
