@@ -1,4 +1,4 @@
-import { NonRetryableError } from '@baton/execution';
+import { NonRetryableError, TaskError } from '@baton/execution';
 import { createDatabase, eventually, moveClock, type TestDatabase } from '@baton/testkit';
 import { Registry } from 'prom-client';
 import { defineSaga } from '../definition/define-saga.js';
@@ -23,6 +23,22 @@ const order = defineSaga<{ readonly declined: boolean }, { reserve: number; char
   ],
 });
 
+let tries = 0;
+const flaky = defineSaga({
+  id: 'flaky',
+  retry: { maxAttempts: 3, baseInterval: 10 },
+  steps: [
+    {
+      name: 'call',
+      run: () => {
+        tries += 1;
+        if (tries < 3) throw new TaskError('CARRIER_DOWN');
+        return tries;
+      },
+    },
+  ],
+});
+
 describe('the metrics of a runtime on PostgreSQL', () => {
   let database: TestDatabase;
   const registry = new Registry();
@@ -31,7 +47,7 @@ describe('the metrics of a runtime on PostgreSQL', () => {
   beforeAll(async () => {
     database = await createDatabase({ library: true });
     runtime = await createSagaRuntime({
-      registry: new SagaRegistry([order]),
+      registry: new SagaRegistry([order, flaky]),
       database: { url: database.url, poolSize: 6 },
       config: { ...defaultSagaConfig, pollIntervalMs: 3_600_000 },
       logger: recordingLogger(),
@@ -76,5 +92,14 @@ describe('the metrics of a runtime on PostgreSQL', () => {
     expect(await valueOf('saga_backlog_steps{cell="shop"}')).toBe(0);
     expect(await valueOf('saga_oldest_claimable_seconds{cell="shop"}')).toBe(0);
     expect(started.every(({ created }) => created)).toBe(true);
+  });
+
+  it('E14: counts three attempts of a step as three outcomes and two retries', async () => {
+    const { result } = await (runtime.client as SagaClient).start(flaky, null);
+    expect(await result()).toMatchObject({ status: 'succeeded', output: 3 });
+    const labels = 'cell="shop",definition_id="flaky"';
+    expect(await valueOf(`saga_step_outcome_total{${labels},outcome="failed"}`)).toBe(2);
+    expect(await valueOf(`saga_step_outcome_total{${labels},outcome="succeeded"}`)).toBe(1);
+    expect(await valueOf(`saga_step_retry_total{${labels},step_name="call"}`)).toBe(2);
   });
 });
