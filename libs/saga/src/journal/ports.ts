@@ -146,6 +146,6 @@ export interface GlobalEvent {
 export interface GlobalReader {
   /** Strictly after the cursor (null = from the beginning), at most `limit`. */
   loadSince(after: GlobalCursor | null, limit: number): Promise<readonly GlobalEvent[]>;
-  /** The cursor of the newest event that `loadSince` can see; null = none. */
+  /** A cursor after every event that `loadSince` can see now, and before all others; null = there is none. */
   head(): Promise<GlobalCursor | null>;
 }
