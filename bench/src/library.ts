@@ -6,7 +6,8 @@ import { migrate } from '@baton/migrations';
 import { Client } from 'pg';
 import { bareEngineSide } from './lib/bare-engine-side.js';
 import { dbosSide } from './lib/dbos-side.js';
-import { libraryMetrics, type SideSamples } from './lib/library-figures.js';
+import { heapSamples } from './lib/heap.js';
+import { heapMetrics, libraryMetrics, type HeapSample, type SideSamples } from './lib/library-figures.js';
 import type { LibrarySide } from './lib/library-side.js';
 import { machine, print, wantsJson } from './lib/report.js';
 import { sagaSide } from './lib/saga-side.js';
@@ -20,16 +21,22 @@ const ROUND_MS = 2_000;
 const WARM_UP_MS = 2_000;
 const SINGLES = 300;
 const COUNTED_RUNS = 50;
+const HEAP_RUNS = 100_000;
 
 /**
  * Three-step sagas in one process on one PostgreSQL: `@baton/saga` against DBOS Transact, in rounds that alternate. And the
  * engine without the runtime, to see what the runtime costs.
  */
 async function main(): Promise<void> {
-  const asJson = wantsJson(process.argv.slice(2));
+  const { heapRuns, rest } = heapRunsOf(process.argv.slice(2));
+  const asJson = wantsJson(rest);
   const dir = mkdtempSync(join(tmpdir(), 'baton-bench-'));
   const postgres = await startPostgres({ dataDir: join(dir, 'postgres') });
   try {
+    if (heapRuns !== null) {
+      await measureHeap(postgres.url, heapRuns, asJson);
+      return;
+    }
     const sides = await openSides(postgres.url);
     const samples = await measure(postgres.url, sides);
     print({ bench: 'library', metrics: libraryMetrics(samples), rounds: ROUNDS, machine: machine() }, asJson);
@@ -38,6 +45,27 @@ async function main(): Promise<void> {
     await postgres.stop();
     rmSync(dir, { recursive: true, force: true });
   }
+}
+
+/** `--heap [runs]`: the long form. */
+function heapRunsOf(args: readonly string[]): { readonly heapRuns: number | null; readonly rest: readonly string[] } {
+  const at = args.indexOf('--heap');
+  if (at < 0) return { heapRuns: null, rest: args };
+  const given = Number(args[at + 1]);
+  const isGiven = Number.isSafeInteger(given) && given >= 100;
+  return { heapRuns: isGiven ? given : HEAP_RUNS, rest: args.toSpliced(at, isGiven ? 2 : 1) };
+}
+
+async function measureHeap(url: string, runs: number, asJson: boolean): Promise<void> {
+  const database = await createDatabase(url, 'saga_bench');
+  await migrate({ url: database, publication: false, library: true });
+  const side = await sagaSide(database, { poolSize: POOL_SIZE, inFlight: IN_FLIGHT });
+  const tell = ({ runs: done, bytes }: HeapSample): void => {
+    process.stderr.write(`after ${done} runs: ${(bytes / 2 ** 20).toFixed(1)} MiB\n`);
+  };
+  const samples = await heapSamples(side, { runs, inFlight: IN_FLIGHT }, tell);
+  await side.close();
+  print({ bench: 'library --heap', metrics: heapMetrics(samples), rounds: 1, machine: machine() }, asJson);
 }
 
 /** A database for each system, so that neither meets the other's tables. */

@@ -60,3 +60,16 @@ export function bytesPerRun(samples: readonly HeapSample[]): number {
   }
   return covariance / variance;
 }
+
+/** Less than this for each run is noise of the collector, not a leak: a kept run would be some hundred bytes at least. */
+const FLAT_BYTES_PER_RUN = 20;
+
+export function heapMetrics(samples: readonly HeapSample[]): readonly Metric[] {
+  const mebibytes = (sample: HeapSample | undefined): number => (sample?.bytes ?? Number.NaN) / 2 ** 20;
+  return [
+    metric('heap_bytes_per_run', bytesPerRun(samples), 'B', { atMost: FLAT_BYTES_PER_RUN }),
+    metric('heap_first_mib', mebibytes(samples[0]), 'MiB'),
+    metric('heap_last_mib', mebibytes(samples.at(-1)), 'MiB'),
+    metric('heap_runs', samples.at(-1)?.runs ?? 0, ''),
+  ];
+}
