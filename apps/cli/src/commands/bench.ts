@@ -10,7 +10,7 @@ const benchFolder = join(__dirname, '../../../../bench/dist');
 export function register(program: Command): void {
   program
     .command('bench <name> [args...]')
-    .description('measure: engine, hop (arguments go to the bench: -o json)')
+    .description('measure: engine, hop, library (arguments go to the bench: -o json; library: --heap)')
     .allowUnknownOption()
     .passThroughOptions()
     .helpOption(false)
@@ -22,7 +22,7 @@ export function register(program: Command): void {
 async function runBench(name: string, args: readonly string[]): Promise<number> {
   const script = join(benchFolder, `${name}.js`);
   if (!/^[a-z][a-z-]*$/.test(name) || name === 'index' || !existsSync(script)) {
-    throw usageError(`there is no bench ${name}: engine, hop`);
+    throw usageError(`there is no bench ${name}: engine, hop, library`);
   }
   const child = spawn(process.execPath, [script, ...args], { stdio: 'inherit' });
   // Ctrl-C reaches both from the terminal: the bench cleans up, and this waits for it.
