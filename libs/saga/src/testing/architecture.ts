@@ -32,9 +32,11 @@ interface Import {
 
 const parse = ({ path, text }: SourceText) => ts.createSourceFile(path, text, ts.ScriptTarget.ES2024, true);
 
-function* nodesOf(node: ts.Node): Generator<ts.Node> {
-  yield node;
-  for (const child of node.getChildren()) yield* nodesOf(child);
+function nodesOf(root: ts.Node): readonly ts.Node[] {
+  const nodes = [root];
+  // Grows while it is walked.
+  for (const node of nodes) ts.forEachChild(node, (child) => void nodes.push(child));
+  return nodes;
 }
 
 function importsOf(source: SourceText): readonly Import[] {
@@ -111,7 +113,7 @@ export function stepsOutsideTransactions(sources: readonly SourceText[]): readon
 function callsUserCode(source: SourceText): boolean {
   const knowsSteps = importsOf(source).some(({ names }) => names.some((name) => /^Saga(Step|Resolver)?$/.test(name)));
   if (!knowsSteps) return false;
-  return [...nodesOf(parse(source))].some((node) => {
+  return nodesOf(parse(source)).some((node) => {
     if (ts.isPropertyAccessExpression(node))
       return USER_CODE.has(node.name.text) && node.expression.kind !== ts.SyntaxKind.ThisKeyword;
     return ts.isBindingElement(node) && USER_CODE.has((node.propertyName ?? node.name).getText());
@@ -136,7 +138,7 @@ export function journalHolders(sources: readonly SourceText[]): readonly Finding
 export function heartbeatsInExecutor(sources: readonly SourceText[]): readonly Finding[] {
   return sources.flatMap((source) => {
     if (isIn(source.path, 'executor', 'journal', 'storage', 'platform', 'definition')) return [];
-    const calls = [...nodesOf(parse(source))].filter(
+    const calls = nodesOf(parse(source)).filter(
       (node) =>
         ts.isCallExpression(node) &&
         ts.isPropertyAccessExpression(node.expression) &&
@@ -173,7 +175,7 @@ export function drivesBehindGate(sources: readonly SourceText[]): readonly Findi
 }
 
 function makesDriver(source: SourceText): boolean {
-  return [...nodesOf(parse(source))].some((node) => ts.isNewExpression(node) && node.expression.getText() === 'Driver');
+  return nodesOf(parse(source)).some((node) => ts.isNewExpression(node) && node.expression.getText() === 'Driver');
 }
 
 /** Diagnostics of a snippet that is compiled as if it stood in `src`. */
