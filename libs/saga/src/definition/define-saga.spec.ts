@@ -137,7 +137,7 @@ describe('a saga', () => {
     const saga = define({ id: 'order', steps });
     steps.push(step('c'));
     expect([...saga.steps.keys()]).toEqual(['a', 'b']);
-    const { steps: map } = saga as { steps: Map<string, unknown> };
+    const map = saga.steps as Map<string, unknown>;
     expect(() => map.set('c', null)).toThrow(TypeError);
     expect(() => map.clear()).toThrow(TypeError);
     expect(() => Object.assign(saga.steps.get('a') as object, { run: null })).toThrow(TypeError);

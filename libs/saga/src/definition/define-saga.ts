@@ -18,12 +18,15 @@ const MADE_HERE = Symbol.for('@baton/saga/defined');
 /**
  * Checks a saga and compiles it. What it answers is frozen, and a copy: changing the options later changes nothing.
  *
- * Rejects with a `SagaError` that lists every fault in `details`, each with a JSON pointer and a stable code: kind
+ * Throws a `SagaError` that lists every fault in `details`, each with a JSON pointer and a stable code: kind
  * `conflict` when steps share a name and nothing else is wrong, `invalid` otherwise.
  *
- * Name the types to have contexts and outputs typed: `defineSaga<OrderInput, { reserve: Reservation }>({ … })`.
+ * Name the types to have contexts and outputs typed: `defineSaga<OrderInput, { reserve: Reservation }>({ … })`. Nothing is
+ * inferred: without them inputs and outputs are unknown.
  */
-export function defineSaga<I = unknown, O = Outputs>(options: SagaOptions<NoInfer<I>, NoInfer<O>>): Saga<I, O> {
+export function defineSaga<I = unknown, O = Outputs>(
+  options: SagaOptions<NoInfer<I>, NoInfer<O>>,
+): Saga<NoInfer<I>, NoInfer<O>> {
   const faults = new FaultList();
   if (!isRecord(options)) {
     faults.add('WRONG_TYPE', [], 'expected the options of a saga: { id, steps }');

@@ -1,6 +1,9 @@
 import { join } from 'node:path';
 import { compile } from '../testing/architecture.js';
 
+/** Each test starts a compiler. */
+jest.setTimeout(60_000);
+
 const src = join(__dirname, '..');
 
 const saga = (steps: string, types = '<Input, Outputs>') => `
@@ -25,6 +28,13 @@ describe('the types of a saga', () => {
     const steps = `{ name: 'a', run: ({ input, previous, outputs }) => [input, previous, outputs['x']] },
       { name: 'b', run: async () => undefined, compensate: ({ output }) => output, after: ['a'] }`;
     expect(compile(src, saga(steps, ''))).toEqual([]);
+  });
+
+  it('need not be named where a saga of any types is wanted', () => {
+    const snippet = `import { defineSaga } from './definition/define-saga.js';
+      import type { Saga } from './definition/saga.js';
+      export const of = (name: string): Saga => defineSaga({ id: 'order', steps: [{ name, run: () => null }] });`;
+    expect(compile(src, snippet)).toEqual([]);
   });
 
   it.each([
