@@ -46,7 +46,6 @@ export class Driver {
   private readonly reporter: Reporter;
   private isTaking = true;
   private isAbandoned = false;
-  private onIdle: (() => void) | undefined;
 
   constructor(private readonly parts: DriverParts) {
     const { journal, clock, random, logger, config } = parts;
@@ -67,11 +66,6 @@ export class Driver {
   /** No drive takes another step from here on. */
   stopTaking(): void {
     this.isTaking = false;
-  }
-
-  /** Resolves when the last drive has ended. Asked for once, when nothing begins any more. */
-  async drained(): Promise<void> {
-    if (this.drives.size > 0) await new Promise<void>((resolve) => (this.onIdle = resolve));
   }
 
   /** L7: locks first, without I/O, so that none is given up under a step that still runs; then the signals. */
@@ -109,7 +103,6 @@ export class Driver {
     slots.give(1);
     const facts = { runId, sagaId, steps: drive.steps, durationMs: clock.now() - began };
     observer.drive?.({ ...facts, result: isOk ? 'ok' : 'error' });
-    if (this.drives.size === 0) this.onIdle?.();
   }
 
   private async traced(drive: Drive): Promise<boolean> {

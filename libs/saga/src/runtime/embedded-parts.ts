@@ -6,6 +6,7 @@ import { systemClock, systemNewId, systemRandom, systemWallClock } from '../exec
 import { createJournal, type SagaJournal } from '../journal/journal.js';
 import { RunLeaderGate } from '../leader/leader-gate.js';
 import { observeRetries } from '../observe/engine-hooks.js';
+import { guardLogger, guardRelay, guardTracer } from '../observe/guard-given.js';
 import { guardObserver, observeWith } from '../observe/guard-observer.js';
 import { SagaMetrics, type SagaBacklog } from '../observe/metrics.js';
 import type { SagaLogger } from '../observe/observer.js';
@@ -38,7 +39,9 @@ const ROLE_LEASE_MS = 10_000;
 /** Puts a runtime together over an opened store. The settings have been checked. */
 export function embed(options: EmbeddedOptions): Embedded {
   const { registry: resolver, store, namespace = 'default', config = defaultSagaConfig } = options;
-  const { clock = systemClock, random = systemRandom, tracer = nopTracer, logger = stderrLogger } = options;
+  const { clock = systemClock, random = systemRandom } = options;
+  const logger = guardLogger(options.logger ?? stderrLogger);
+  const tracer = guardTracer(options.tracer ?? nopTracer, logger);
   const owner = systemNewId();
   const { observer, hooks } = watchers(options, logger, () => executor.orphans);
   const engine = openSagaEngine(store, { events: options.events, random, hooks });
@@ -69,7 +72,7 @@ export function embed(options: EmbeddedOptions): Embedded {
         await publishSagas(store.definitions, namespace, resolver);
       },
     },
-    options.relay ?? { kick: () => undefined },
+    options.relay === undefined ? { kick: () => undefined } : guardRelay(options.relay, logger),
   );
   return { core, journal, engine };
 }

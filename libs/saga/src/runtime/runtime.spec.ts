@@ -203,7 +203,9 @@ describe('driving', () => {
     runner.finish('a');
     await settle();
     runtime.reserve()?.settle([]);
-    expect(runtime.reserve()).not.toBeNull();
+    const last = runtime.reserve();
+    expect(last).not.toBeNull();
+    last?.settle([]);
     await runtime.stop();
   });
 

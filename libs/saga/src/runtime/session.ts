@@ -71,7 +71,8 @@ export class RuntimeSession {
    */
   async stop(deadlineMs: number): Promise<readonly SagaErrorDetail[]> {
     this.driver.stopTaking();
-    const drained = Promise.all(this.loops.map((loop) => loop.stop())).then(() => this.driver.drained());
+    // A start that is under way holds a slot too: what it brings is given back before the connections end.
+    const drained = Promise.all(this.loops.map((loop) => loop.stop())).then(() => this.slots.idle());
     const late = (await this.within(drained, deadlineMs)) ? [] : await this.cutShort(drained);
     await this.parts.role.release().catch((error: unknown) => {
       this.parts.logger.warn({ err: error }, 'the role of the due loop could not be given up; it ends by itself');

@@ -4,6 +4,7 @@
  */
 export class Slots {
   private taken = 0;
+  private onIdle: (() => void) | undefined;
 
   constructor(
     readonly size: number,
@@ -25,5 +26,11 @@ export class Slots {
   give(count: number): void {
     this.taken -= count;
     if (count > 0) this.onFree();
+    if (this.taken === 0) this.onIdle?.();
+  }
+
+  /** Resolves when all are free. Asked for once, when nothing new takes any. */
+  async idle(): Promise<void> {
+    if (this.taken > 0) await new Promise<void>((resolve) => (this.onIdle = resolve));
   }
 }

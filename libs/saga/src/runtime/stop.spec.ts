@@ -66,6 +66,21 @@ describe('stopping', () => {
     expect(journal.waiting.map(({ nodeId }) => nodeId).sort()).toEqual(['b', 'x']);
   });
 
+  it('R13: a start that is under way is waited for: the step that it brings is given back before the stop is over', async () => {
+    const { runtime, journal } = runtimeFixture();
+    await runtime.start();
+    await settle();
+    const slot = runtime.reserve();
+    let isStopped = false;
+    const stopped = runtime.stop().then(() => (isStopped = true));
+    await settle();
+    expect(isStopped).toBe(false);
+    journal.add('a');
+    slot?.settle(await journal.claimPending({ limit: 1, leaseMs: 1_000 }));
+    await stopped;
+    expect(journal.appended.map(({ report }) => report)).toEqual([{ kind: 'step_released', notStarted: true }]);
+  });
+
   it('C20: at the deadline it aborts, gives back what reacts, and says so with SAGA_STOP_TIMEOUT', async () => {
     const { runtime, journal, runner, clock } = runtimeFixture();
     journal.add('slow');
