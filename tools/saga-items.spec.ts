@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readTitles } from './lib/cases.ts';
 import { changedItems, findItemProblems, itemIdsOf, itemPage } from './lib/saga-items.ts';
 import { SAGA_ITEMS } from './lib/saga-item-list.ts';
 
@@ -7,6 +8,8 @@ const root = join(__dirname, '..');
 const COUNTS = { K: 7, J: 13, P: 7, E: 16, C: 22, L: 8, O: 7, W: 20 };
 
 describe('the list of what the saga runtime must do', () => {
+  const titles = readTitles(root);
+
   it('has each item once, in order, with one sentence', () => {
     const expected = Object.entries(COUNTS).flatMap(([letter, count]) =>
       Array.from({ length: count }, (_one, index) => `${letter}${index + 1}`),
@@ -21,6 +24,16 @@ describe('the list of what the saga runtime must do', () => {
   it('is, as far as it is changed on purpose, the table of the ADR', () => {
     const adr = readFileSync(join(root, 'docs', 'adr', '0011-what-the-saga-runtime-does-differently.md'), 'utf8');
     expect(adr).toContain(changedItems(SAGA_ITEMS));
+  });
+
+  it('has a test for each item, and for each weakness one that fails on the old behaviour', () => {
+    expect(findItemProblems(SAGA_ITEMS, titles)).toEqual([]);
+  });
+
+  it('is on the page as the titles are (node tools/saga-items.ts writes it anew)', () => {
+    expect(readFileSync(join(root, 'docs', 'reference', 'saga-acceptance.md'), 'utf8')).toBe(
+      itemPage(SAGA_ITEMS, titles),
+    );
   });
 });
 
