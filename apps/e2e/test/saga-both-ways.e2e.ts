@@ -4,6 +4,7 @@ import {
   defineSaga,
   NonRetryableError,
   SagaRegistry,
+  type Outputs,
   type Saga,
   type SagaClient,
   type SagaEvent,
@@ -19,7 +20,7 @@ interface Order {
 }
 
 /** What the steps of one saga saw, and the saga: parallel steps, a signal, a retry, an undo. */
-function orderSaga(): { readonly saga: Saga<Order>; readonly seen: string[] } {
+function orderSaga(): { readonly saga: Saga<Order, Outputs>; readonly seen: string[] } {
   const seen: string[] = [];
   const saga = defineSaga<Order>({
     id: 'both_ways',

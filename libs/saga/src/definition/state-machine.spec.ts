@@ -131,7 +131,7 @@ describe('the state machine of sagas, as decide has it', () => {
     );
   }, 60_000);
 
-  it('K5: time is the database’s: whatever the clock of the process does, instants never go back', async () => {
+  it('K5: time is that of the database: whatever the clock of the process does, instants never go back', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: -3_600_000, max: 3_600_000 }), { maxLength: 6 }), async (jumps) => {
         const watched = await watch(async (walked) => {
