@@ -60,6 +60,7 @@ describe('a database for sagas', () => {
     const second = await open({ url, migrate: true });
     await first.checkReady();
     await second.checkReady();
+    await Promise.all([first.close(), first.close()]);
   });
 
   it('is refused with the schema of the platform alone: claims and readers need more', async () => {

@@ -53,6 +53,7 @@ export async function openSagaStore(options: SagaStoreOptions): Promise<SagaStor
   const runs = createPostgresStore({ ...pool, ...(poolSize !== undefined && { poolSize }) });
   const timers = createTimerStore(pool);
   const events = createEventReader(pool);
+  let closed: Promise<void> | undefined;
   return {
     kind: 'postgres',
     ...{ runs, timers, events },
@@ -60,10 +61,13 @@ export async function openSagaStore(options: SagaStoreOptions): Promise<SagaStor
     positions: postgresPositions(db),
     writeStart: writeStartOn,
     checkReady: () => checkReady(db),
-    async close() {
-      await Promise.all([runs.close(), timers.close(), events.close(), db.close()]);
-    },
+    /** Once more is the same. */
+    close: () => (closed ??= closeAll([runs, timers, events, db])),
   };
+}
+
+async function closeAll(parts: readonly { close(): Promise<void> }[]): Promise<void> {
+  await Promise.all(parts.map((part) => part.close()));
 }
 
 /** A pool of its own for what is asked rarely. No prepared statements: a pooler may be in between. */

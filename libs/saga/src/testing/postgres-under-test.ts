@@ -14,9 +14,11 @@ export interface PostgresUnderTest extends StoreUnderTest {
 export async function postgresUnderTest(
   { major }: Pick<TestDatabaseOptions, 'major'> = {},
   options: Partial<SagaStoreOptions> = {},
+  /** Puts something between the store and the server: answers the url of it. */
+  through: (url: string) => Promise<string> = (url) => Promise.resolve(url),
 ): Promise<PostgresUnderTest> {
   const database = await createDatabase({ library: true, ...(major !== undefined && { major }) });
-  const store = await openSagaStore({ url: database.url, poolSize: 6, ...options });
+  const store = await openSagaStore({ url: await through(database.url), poolSize: 6, ...options });
   const clients: Client[] = [];
   const connect = async (): Promise<Client> => {
     const client = new Client({ connectionString: database.url });
