@@ -40,7 +40,7 @@ describe('W3: an expiry that leaves everything in place', () => {
       const runId = await process.start('late-run');
       await eventually(() => ledger.calls.includes('slow'));
       await world.passes(61_000);
-      await eventually(async () => (await process.status(runId)) === 'compensating');
+      await eventually(async () => (await process.status(runId)) !== 'running', { what: 'the deadline to pass' });
       ledger.open('slow');
       expect(await ends(process, runId)).toBe('expired');
       return ledger.calls;

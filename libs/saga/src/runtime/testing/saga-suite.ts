@@ -2,6 +2,7 @@ import { NonRetryableError, TaskError } from '@baton/execution';
 import { eventually } from '@baton/testkit';
 import { defineSaga } from '../../definition/define-saga.js';
 import type { CompensateContext, StepContext, StepDefinition, Outputs } from '../../definition/types.js';
+import type { GlobalEvent } from '../../journal/ports.js';
 import type { SagaProcess, SagaWorld } from './saga-world.js';
 
 type AnyStep = StepDefinition<unknown, Outputs>;
@@ -73,6 +74,17 @@ async function storyOf(process: SagaProcess, runId: string): Promise<readonly st
     .map(({ kind, step }) => (kind.startsWith('step_') ? `${kind} ${String(step)}` : kind));
 }
 
+/** All events of a run that has ended. They can be read a moment later: when nothing older in the server is still open. */
+export async function toldOf(world: SagaWorld, runId: string, last: string): Promise<readonly GlobalEvent[]> {
+  return eventually(
+    async () => {
+      const events = await world.events(runId);
+      return events.at(-1)?.type.endsWith(`.${last}`) === true ? events : undefined;
+    },
+    { what: `the event ${last} of ${runId}` },
+  );
+}
+
 const soon = { maxAttempts: 2, baseInterval: 5, maxInterval: 10 };
 
 /** How sagas go from start to end, on any journal. */
@@ -101,7 +113,7 @@ export function describeSagas(name: string, open: () => Promise<SagaWorld>): voi
         [1, 2, 3, 4].slice(0, (await process.journal(runId)).length),
       );
       expect(await process.runtime.tick()).toEqual({ claimed: 0 });
-      const types = (await world.events(runId)).map(({ type }) => type);
+      const types = (await toldOf(world, runId, 'succeeded')).map(({ type }) => type);
       expect(types.filter((type) => type === 'saga.one-step.step_completed')).toHaveLength(1);
       expect(types.at(-1)).toBe('saga.one-step.succeeded');
     });
@@ -123,7 +135,7 @@ export function describeSagas(name: string, open: () => Promise<SagaWorld>): voi
       expect(ledger.calls).toEqual(['a']);
       expect(await storyOf(process, runId)).toEqual(['step_failed a', 'saga_failed']);
       expect(await process.runtime.tick()).toEqual({ claimed: 0 });
-      const types = (await world.events(runId)).map(({ type }) => type);
+      const types = (await toldOf(world, runId, 'failed')).map(({ type }) => type);
       expect(types).toEqual(expect.arrayContaining([`saga.${id}.step_failed`, `saga.${id}.failed`]));
     });
 
@@ -182,7 +194,7 @@ export function describeSagas(name: string, open: () => Promise<SagaWorld>): voi
       });
       const runId = await process.start('told');
       await ends(process, runId);
-      const events = await world.events(runId);
+      const events = await toldOf(world, runId, 'compensated');
       expect(events.map(({ type }) => type)).toEqual(
         ['started', 'step_completed', 'step_failed', 'compensation_started', 'step_compensated', 'compensated'].map(
           (kind) => `saga.told.${kind}`,
@@ -335,7 +347,7 @@ export function describeSagas(name: string, open: () => Promise<SagaWorld>): voi
       const process = await world.process({ sagas: [leaky, typed] });
       const runs = [await process.start('leaky'), await process.start('typed')] as const;
       for (const runId of runs) await ends(process, runId);
-      const recorded = JSON.stringify([await process.journal(runs[0]), await world.events(runs[0])]);
+      const recorded = JSON.stringify([await process.journal(runs[0]), await toldOf(world, runs[0], 'failed')]);
       expect(recorded).toContain('STEP_FAILED');
       expect(recorded).not.toContain('hunter2');
       const failed = (await process.journal(runs[1])).find(({ kind }) => kind === 'step_failed');
