@@ -1,9 +1,10 @@
 import { v7 } from 'uuid';
 import type { EngineApi } from '@baton/engine';
+import { eventually } from '@baton/testkit';
 import { SagaRegistry } from '../definition/registry.js';
 import { createJournal, type SagaJournal } from '../journal/journal.js';
 import { statusOfRun } from '../journal/kinds.js';
-import type { ClaimedStep, NewInstance, StepLease, StepReport } from '../journal/ports.js';
+import type { ClaimedStep, GlobalEvent, NewInstance, StepLease, StepReport } from '../journal/ports.js';
 import type { SagaStore } from '../storage/saga-store.js';
 import { suiteSagas } from './journal-sagas.js';
 
@@ -55,6 +56,15 @@ export function only<T>(list: readonly T[]): T {
   const [first] = list;
   if (first === undefined || list.length !== 1) throw new Error(`there are ${list.length}, not one`);
   return first;
+}
+
+/** The first events, once there are so many to read: transactions of other tests on the same server hold readers up. */
+export function eventsOf(journal: SagaJournal, count: number): Promise<readonly GlobalEvent[]> {
+  const read = async () => {
+    const events = await journal.loadSince(null, 100);
+    return events.length >= count ? events : undefined;
+  };
+  return eventually(read, { what: `${count} events` });
 }
 
 /** The lease of a step under another id. */
