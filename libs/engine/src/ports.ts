@@ -311,7 +311,10 @@ export type TimerClear =
 export interface StartBatch {
   readonly batchId: string;
   readonly starts: readonly RunStartWrite[];
-  /** R30: rejects with a lock timeout (`transient`, 55P03) as soon as a key turns out to be held by somebody. */
+  /**
+   * R30: rejects with a lock timeout (`transient`, 55P03) as soon as a key turns out to be held by somebody. false: it
+   * waits for such a key, and whatever else the store is asked for must not wait with it, for a connection neither.
+   */
   readonly isImpatient?: boolean;
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { single } from '@baton/engine/testing';
+import { eventually } from '@baton/testkit';
 import type { Client } from 'pg';
 import { writeStartOn } from './start-on.js';
 import { engineOn, publish, type EngineOnPostgres } from './testing/engine-on-postgres.js';
@@ -60,6 +61,29 @@ describe("R30: starts with keys and a caller's open transaction that has one of 
     expect(await under.engine.report({ ...task!, status: 'completed', output: '1' })).toBe('APPLIED');
     await caller.query('ROLLBACK');
     expect((await waiting).created).toBe(true);
+  });
+
+  it('not even where the pool has one connection alone', async () => {
+    const small = engineOn(fixture.url, { route: 'local', transactions: 'single-statement' }, undefined, {
+      poolSize: 1,
+      timeouts: { lockMs: LOCK_MS, statementMs: LOCK_MS, answerMs: LOCK_MS, connectMs: 1_000 },
+    });
+    try {
+      const key = randomUUID();
+      await hold(key);
+      const command = { namespace: NAMESPACE, definitionId: 'single', input: null };
+      const waiting = small.engine.start({ ...command, idempotencyKey: key });
+      // Longer than the look before it takes: this one waits for good.
+      const waits = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()
+        AND clock_timestamp() - query_start > interval '200 milliseconds'`;
+      await eventually(async () => (await fixture.query(waits)).length > 0);
+      expect((await small.engine.start(command)).created).toBe(true);
+      await caller.query('ROLLBACK');
+      expect((await waiting).created).toBe(true);
+    } finally {
+      await caller.query('ROLLBACK');
+      await small.close();
+    }
   });
 
   it('nor do other starts with keys of the same batch', async () => {

@@ -1,4 +1,4 @@
-import type { Store } from '@baton/engine';
+import type { StartBatch, Store } from '@baton/engine';
 import { claimTasks, readClaimable } from './claims.js';
 import { readCommands } from './commands.js';
 import { committedRuns } from './committed.js';
@@ -24,6 +24,8 @@ const MOST_VIEWS = 4;
 
 /** R30: what starts that must not wait for somebody's key wait all the same. */
 const IMPATIENT_LOCK_MS = 50;
+/** As many starts as the engine lets wait beside its lanes. */
+const WAITING_STARTS = 2;
 
 export function shareOut(size: number): { readonly engine: number; readonly views: number } {
   const views = Math.max(1, Math.min(MOST_VIEWS, Math.floor(size * VIEW_SHARE)));
@@ -32,15 +34,19 @@ export function shareOut(size: number): { readonly engine: number; readonly view
 
 /**
  * The engine's store over PostgreSQL. Owns its pools; `close` ends them. Two, because a long list or a large run must
- * never keep a commit waiting for a connection, and one connection for starts that do not wait for locks.
+ * never keep a commit waiting for a connection, one connection for starts that do not wait for locks, and two for those
+ * that do.
  */
 export function createPostgresStore(options: PoolOptions): Store {
   const size = shareOut(options.poolSize ?? DEFAULT_POOL_SIZE);
   const db = new Database({ ...options, poolSize: size.engine });
   const views = new Database({ ...options, poolSize: size.views });
   const timeouts = { ...options.timeouts, lockMs: IMPATIENT_LOCK_MS };
-  // Opens its one connection when it is asked for.
+  // Both open their connections when they are asked for.
   const impatient = new Database({ ...options, timeouts, poolSize: 1 });
+  const waiting = new Database({ ...options, poolSize: WAITING_STARTS });
+  const startsOn = ({ isImpatient }: StartBatch): Database =>
+    isImpatient === undefined ? db : isImpatient ? impatient : waiting;
   const run: Session['run'] = (name, values) => db.runRepeatable(name, values);
   return {
     async readRuns(refs) {
@@ -54,7 +60,7 @@ export function createPostgresStore(options: PoolOptions): Store {
       const encoded = encodeBatch(batch);
       return decodeHeld(await db.runOnce(encoded.statement, encoded.values), encoded.runIds);
     },
-    writeStarts: (batch) => writeStarts(batch.isImpatient === true ? impatient : db, batch),
+    writeStarts: (batch) => writeStarts(startsOn(batch), batch),
     withLockedRuns: (refs, work, lockOptions) => withLockedRuns(db, refs, work, lockOptions),
     committedRuns: (batchId, refs) => committedRuns(db, batchId, refs),
     acquire: (calls) => acquireLeases(db, calls),
@@ -67,7 +73,7 @@ export function createPostgresStore(options: PoolOptions): Store {
     listRuns: (query) => listRuns(views, query),
     history: (namespace, runId, afterSeq, limit) => readHistory(views, { namespace, runId }, afterSeq, limit),
     async close() {
-      await Promise.all([db.close(), views.close(), impatient.close()]);
+      await Promise.all([db.close(), views.close(), impatient.close(), waiting.close()]);
     },
   };
 }

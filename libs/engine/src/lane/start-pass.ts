@@ -59,7 +59,7 @@ export class StartPass {
     for (let repeats = 0; rest.length > 0; repeats += 1) {
       try {
         const starts = rest.map((start) => start.write);
-        const result = await this.deps.store.writeStarts({ batchId, starts, ...(isImpatient && { isImpatient }) });
+        const result = await this.deps.store.writeStarts({ batchId, starts, ...(this.apart && { isImpatient }) });
         this.settleAll(await this.withoutLate(rest, result, attempt), result, attempt);
         this.tellCommit(result.created.size, started);
         return;
