@@ -8,7 +8,11 @@ async function main(): Promise<void> {
   const settings = readSettings(process.env);
   const database = await openDatabase(settings.databaseUrl, (line) => console.log(line));
   try {
-    const app = await NestFactory.create(AppModule.for(settings, database.url), { logger: ['log', 'warn', 'error'] });
+    const app = await NestFactory.create(AppModule.for(settings, database.url), {
+      logger: ['log', 'warn', 'error'],
+      // When the sagas have drained; a client that keeps a connection open must not keep the process.
+      forceCloseConnections: true,
+    });
     // Running steps finish or are given back, then the database ends, then the process.
     const stop = async (): Promise<void> => {
       await app.close();
