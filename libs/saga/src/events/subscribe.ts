@@ -3,6 +3,7 @@ import { systemClock, systemNewId } from '../executor/system-clock.js';
 import type { Clock } from '../executor/types.js';
 import { readEvents } from '../journal/journal.js';
 import type { GlobalReader } from '../journal/ports.js';
+import { guardLogger } from '../observe/guard-given.js';
 import type { SagaLogger } from '../observe/observer.js';
 import type { RelayHook } from '../runtime/dispatcher.js';
 import { stderrLogger } from '../runtime/stderr-logger.js';
@@ -32,7 +33,7 @@ export function createSubscriber(options: SubscribeOptions): EventSubscriber {
   const { store, namespace = 'default', clock = systemClock, logger = stderrLogger, owner = systemNewId() } = options;
   const role = { role: `saga-events:${namespace}:${options.name}`, owner, leaseMs: ROLE_LEASE_MS };
   return new EventSubscriber(options, {
-    ...{ namespace, clock, logger },
+    ...{ namespace, clock, logger: guardLogger(logger) },
     reader: readerOf(store, namespace),
     positions: store.positions,
     role: new ActiveRole(store.timers, role, () => clock.now()),
@@ -47,7 +48,12 @@ export function createLocalSubscriber(options: Omit<SubscribeOptions, 'owner' | 
   const { store, namespace = 'default', clock = systemClock, logger = stderrLogger } = options;
   return new EventSubscriber(
     { ...options, from: 'now' },
-    { ...{ namespace, clock, logger }, reader: readerOf(store, namespace), positions: ownPosition(), role: null },
+    {
+      ...{ namespace, clock, logger: guardLogger(logger) },
+      reader: readerOf(store, namespace),
+      positions: ownPosition(),
+      role: null,
+    },
   );
 }
 

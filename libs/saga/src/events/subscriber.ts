@@ -46,7 +46,7 @@ export interface SubscriberSettings {
   /** Between those calls: doubles from the first value up to the second. Milliseconds; default 100 and 30,000. */
   readonly backoffMs?: readonly [first: number, max: number];
   /** The subscriber has stopped at an event that its handler cannot take. Beside the log. */
-  readonly onStopped?: (stop: { readonly eventId: string; readonly error: unknown }) => void;
+  readonly onStopped?: (stop: { readonly eventId: string; readonly error: unknown }) => unknown;
 }
 
 export interface SubscriberParts {
@@ -61,6 +61,7 @@ export interface SubscriberParts {
 
 const STANDBY_MS = 500;
 const STOPPED_MS = 60_000;
+const RENEW_ROLE_MS = 2_000;
 const DEFAULT_ATTEMPTS = 10;
 const DEFAULT_BACKOFF = [100, 30_000] as const;
 const NAME = /^[a-z0-9-]{1,63}$/;
@@ -125,6 +126,8 @@ export class EventSubscriber extends Loop {
 
   /** Tries the event again at which it has stopped. */
   resume(): void {
+    // Another process may have gone on meanwhile.
+    this.cursor = undefined;
     this.poison = undefined;
     this.failing = undefined;
     this.wake();
@@ -143,13 +146,14 @@ export class EventSubscriber extends Loop {
 
   protected async runOnce(): Promise<number> {
     if (this.poison !== undefined) return STOPPED_MS;
+    if (this.hasLapsed) this.cursor = undefined;
     if (!(await this.isOurs())) return this.standBy();
     const from = await this.position();
     const events = await this.parts.reader.loadSince(from, this.settings.batchSize ?? 100);
     let at = from;
     let waitMs = 0;
     for (const event of events) {
-      if (this.abort.signal.aborted || !(await this.isOurs())) break;
+      if (this.abort.signal.aborted || this.hasLapsed || !(await this.isOurs())) break;
       waitMs = await this.take(event);
       if (waitMs > 0) break;
       at = event.cursor;
@@ -158,6 +162,11 @@ export class EventSubscriber extends Loop {
     if (this.poison !== undefined) await this.tell(this.poison);
     if (waitMs > 0) return waitMs;
     return events.length > 0 ? 0 : (this.settings.pollIntervalMs ?? 200);
+  }
+
+  /** Somebody else may have had the role since it was last held here, and have moved the position. */
+  private get hasLapsed(): boolean {
+    return this.parts.role?.isActive === false;
   }
 
   private async isOurs(): Promise<boolean> {
@@ -201,11 +210,30 @@ export class EventSubscriber extends Loop {
       if (parsed === undefined || !wants(parsed)) return 0;
       const { eventId, runId, runSeq, createdAt, traceparent } = event;
       const more = { attempt, signal: this.abort.signal };
-      await this.settings.handle({ event: parsed, eventId, runId, runSeq, createdAt, traceparent, ...more });
+      const received = { event: parsed, eventId, runId, runSeq, createdAt, traceparent, ...more };
+      await this.keepingRole(async () => this.settings.handle(received));
       this.failing = undefined;
       return 0;
     } catch (error) {
       return this.failed(event, attempt, error);
+    }
+  }
+
+  /** A handler may take longer than the role lasts: nobody else is to begin with the same event. */
+  private async keepingRole(work: () => Promise<unknown>): Promise<void> {
+    const { role, clock } = this.parts;
+    let stop = (): void => undefined;
+    const renewLater = (): void => {
+      stop = clock.after(RENEW_ROLE_MS, () => {
+        renewLater();
+        void role?.hold().catch(() => undefined);
+      });
+    };
+    if (role !== null) renewLater();
+    try {
+      await work();
+    } finally {
+      stop();
     }
   }
 
@@ -216,11 +244,19 @@ export class EventSubscriber extends Loop {
     if (attempt >= maxAttempts) {
       this.poison = event;
       this.parts.logger.error(fields, 'a subscriber has stopped: its handler cannot take an event');
-      this.settings.onStopped?.({ eventId: event.eventId, error });
+      void this.tellOwner({ eventId: event.eventId, error });
       return STOPPED_MS;
     }
     this.parts.logger.warn(fields, 'the handler of a subscriber failed; the event will come again');
     return Math.min(max, first * 2 ** Math.min(attempt - 1, 20));
+  }
+
+  private async tellOwner(stop: { readonly eventId: string; readonly error: unknown }): Promise<void> {
+    try {
+      await this.settings.onStopped?.(stop);
+    } catch (error) {
+      this.parts.logger.warn({ err: error, event_id: stop.eventId }, 'onStopped of a subscriber failed');
+    }
   }
 
   private async tell({ eventId }: GlobalEvent): Promise<void> {
