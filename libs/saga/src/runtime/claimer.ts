@@ -20,6 +20,12 @@ export interface ClaimRound {
   readonly isFull: boolean;
 }
 
+/** One look under way: slots that it took, and drives that it has begun with them. */
+interface Look {
+  readonly asked: number;
+  begun: number;
+}
+
 /** Runs of other leaders are looked past: so many steps are looked at for each slot that is free. */
 const LOOK_AHEAD = 4;
 
@@ -60,17 +66,18 @@ export class Claimer extends Loop {
     const asked = this.isStopping ? 0 : slots.take(config.claimBatchSize);
     if (asked === 0) return { claimed: 0, isFull: false };
     const began = clock.now();
-    let begun = 0;
+    const look: Look = { asked, begun: 0 };
     try {
-      begun = this.parts.gate.mode === 'leader_elect' ? await this.claimLed(asked) : await this.claimAll(asked);
-      const result = begun === 0 ? 'empty' : 'claimed';
-      observer.tick?.({ result, claimed: begun, durationMs: clock.now() - began });
-      return { claimed: begun, isFull: begun === asked };
+      await (this.parts.gate.mode === 'leader_elect' ? this.claimLed(look) : this.claimAll(look));
+      const result = look.begun === 0 ? 'empty' : 'claimed';
+      observer.tick?.({ result, claimed: look.begun, durationMs: clock.now() - began });
+      return { claimed: look.begun, isFull: look.begun === asked };
     } catch (error) {
       observer.tick?.({ result: 'error', claimed: 0, durationMs: clock.now() - began });
       throw error;
     } finally {
-      slots.give(asked - begun);
+      // What has begun keeps its slot, also when the rest of the look failed.
+      slots.give(asked - look.begun);
     }
   }
 
@@ -88,23 +95,21 @@ export class Claimer extends Loop {
     return isFull || this.isKicked ? 0 : config.pollIntervalMs;
   }
 
-  private async claimAll(limit: number): Promise<number> {
+  private async claimAll(look: Look): Promise<void> {
     const { journal, config } = this.parts;
     const askedAt = this.parts.clock.now();
-    const steps = await journal.claimPending({ limit, leaseMs: config.leaseDurationMs });
+    const steps = await journal.claimPending({ limit: look.asked, leaseMs: config.leaseDurationMs });
     for (const step of steps) this.parts.driver.begin(step, askedAt, SharedLead.unlocked(this.parts.gate));
-    return steps.length;
+    look.begun = steps.length;
   }
 
   /** W2: the lock comes first, so that a step of somebody else's run is never leased and left lying. */
-  private async claimLed(limit: number): Promise<number> {
-    const peeked = await this.parts.journal.peekPending(limit * LOOK_AHEAD);
-    let begun = 0;
+  private async claimLed(look: Look): Promise<void> {
+    const peeked = await this.parts.journal.peekPending(look.asked * LOOK_AHEAD);
     for (const peek of peeked) {
-      if (begun === limit || this.isStopping) break;
-      if (await this.lead(peek)) begun += 1;
+      if (look.begun === look.asked || this.isStopping) break;
+      if (await this.lead(peek)) look.begun += 1;
     }
-    return begun;
   }
 
   private async lead(peek: ClaimablePeek): Promise<boolean> {

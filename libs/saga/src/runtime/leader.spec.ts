@@ -77,6 +77,26 @@ describe('leader election', () => {
     await first.core.stop();
   });
 
+  it('W20: a look that fails half-way gives back the slots of what it did not begin, and no others', async () => {
+    const { clock, journal, first } = twoRuntimes();
+    journal.add('a');
+    journal.add('b');
+    const claimOne = journal.claimOne.bind(journal);
+    let calls = 0;
+    journal.claimOne = (peek) => ((calls += 1) === 2 ? Promise.reject(new Error('away')) : claimOne(peek));
+    await first.core.start();
+    await clock.advance(0);
+    expect(first.runner.ran).toEqual(['a']);
+    for (const step of ['c', 'd', 'e']) journal.add(step);
+    await clock.advance(POLL_MS * 20);
+    expect(first.runner.ran).toEqual(['a', 'b', 'c']);
+    first.runner.result = succeeded;
+    for (const step of ['a', 'b', 'c']) first.runner.finish(step);
+    await clock.advance(POLL_MS * 20);
+    expect(first.runner.ran).toHaveLength(5);
+    await first.core.stop();
+  });
+
   it('L7: the lock of a wedged step is neither released nor renewed: others get it when its time is over', async () => {
     const { clock, journal, locker, first } = twoRuntimes();
     first.runner.reactsToAbort = false;
