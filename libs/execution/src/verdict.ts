@@ -38,8 +38,12 @@ export function verdictOfResult(value: unknown, rules: VerdictRules): Verdict {
  * which are thrown on purpose, count then.
  */
 export function verdictOfError(thrown: unknown, aborted: AbortCause | undefined, rules: VerdictRules): Verdict {
-  if (isA(thrown, RetryLater)) return { kind: 'deferred', delayMs: thrown.delayMs };
-  if (isA(thrown, TaskError) && (aborted === undefined || !thrown.retryable)) return typed(thrown, rules);
+  try {
+    if (isA(thrown, RetryLater)) return { kind: 'deferred', delayMs: thrown.delayMs };
+    if (isA(thrown, TaskError) && (aborted === undefined || !thrown.retryable)) return typed(thrown, rules);
+  } catch {
+    // Getters that throw, or a proxy that refuses: what cannot be read says nothing.
+  }
   switch (aborted) {
     case undefined: {
       // Code that throws an abort of its own making (a deadline of its HTTP client) has failed.
