@@ -181,7 +181,14 @@ export class EmbeddedSagaClient extends SagaClient {
       return enqueued;
     } finally {
       slot.settle(claimed);
+      if (this.hasSeveralFirstSteps(instance)) this.kick();
     }
+  }
+
+  /** The slot is for one of them. */
+  private hasSeveralFirstSteps({ sagaId, sagaVersion }: NewInstance): boolean {
+    const saga = this.parts.resolver.resolve(sagaId, sagaVersion);
+    return saga !== undefined && [...saga.steps.values()].filter(({ after }) => after.length === 0).length > 1;
   }
 
   private async versionOf(saga: Saga | string): Promise<number> {

@@ -64,6 +64,19 @@ describe('a runtime on PostgreSQL', () => {
     }
   }
 
+  it('W1: all first steps of a saga begin with its start, however seldom somebody looks', async () => {
+    const saga = defineSaga({
+      id: 'fan',
+      steps: [ledger.step('a'), { ...ledger.step('b'), after: [] }, { ...ledger.step('c'), after: [] }],
+    });
+    const runtime = await running({ config: HOURLY, registry: new SagaRegistry([saga]) });
+    for (let run = 0; run < 2; run += 1) {
+      const { result } = await runtime.client.start(saga, null);
+      expect(await result({ timeoutMs: 2_000 })).toMatchObject({ status: 'succeeded' });
+    }
+    expect([...ledger.calls].sort()).toEqual(['a', 'a', 'b', 'b', 'c', 'c']);
+  });
+
   it('2.5: a saga that was started in a transaction that rolls back never existed', async () => {
     const runtime = await running({ config: HOURLY });
     const { client } = runtime;
