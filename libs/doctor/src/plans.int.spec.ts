@@ -18,12 +18,12 @@ const EXCEPTIONS: IndexExceptions = {
   // No hot table: it is named like one.
   'dead-rows': { outbox: 'outbox_dead_pkey' },
   'rows-in-default-partitions': {
-    workflow_runs: '_pkey',
-    run_payloads: '_pkey',
-    task_instances: '_pkey',
-    run_journal: '_pkey',
-    signals: '_pkey',
-    outbox: '_pkey',
+    workflow_runs: '_pkey!',
+    run_payloads: '_pkey!',
+    task_instances: '_pkey!',
+    run_journal: '_pkey!',
+    signals: '_pkey!',
+    outbox: '_pkey!',
   },
 };
 

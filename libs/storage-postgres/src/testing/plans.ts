@@ -15,7 +15,10 @@ const PARTITIONED_BY: Readonly<Record<string, string>> = {
 };
 const UNPARTITIONED = ['timers', 'run_keys', 'run_inbox'];
 
-/** Statements that look for rows by something else than a run: which tables, and by which indexes (spaces between). */
+/**
+ * Statements that look for rows by something else than a run: which tables, and by which indexes (spaces between). With
+ * `!` behind it an index may also be walked without a condition: for a statement that stops at the first row.
+ */
 export type IndexExceptions = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 interface PlanNode {
@@ -70,7 +73,7 @@ function judgeScan(scan: PlanNode, allowed: Readonly<Record<string, string>>): s
   const condition = scan['Index Cond'] ?? scan['Recheck Cond'] ?? '';
   const key = PARTITIONED_BY[table];
   const exceptions = allowed[table]?.split(' ') ?? [];
-  if (exceptions.some((exception) => index.endsWith(exception)) && condition !== '') return undefined;
+  if (exceptions.some((exception) => isBy(index, condition, exception))) return undefined;
   // What was found by such an index may be written by its key.
   const byKey = key !== undefined && new RegExp(`\\b${key} = `).test(condition) && index.endsWith('_pkey');
   if (exceptions.length > 0 && !byKey) {
@@ -80,6 +83,11 @@ function judgeScan(scan: PlanNode, allowed: Readonly<Record<string, string>>): s
   if (!new RegExp(`\\b${key} = `).test(condition))
     return `${relation} is read in every partition (${index} ${condition})`;
   return index.endsWith('_pkey') ? undefined : `${relation} is read by ${index} instead of its primary key`;
+}
+
+function isBy(index: string, condition: string, exception: string): boolean {
+  const mayWalk = exception.endsWith('!');
+  return index.endsWith(mayWalk ? exception.slice(0, -1) : exception) && (mayWalk || condition !== '');
 }
 
 /** Partitions of a table that were touched when the plan was executed. */

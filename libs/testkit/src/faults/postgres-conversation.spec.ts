@@ -60,6 +60,7 @@ describe('what a fault proxy knows of a PostgreSQL connection', () => {
     'WITH w AS (UPDATE t SET a = 1 RETURNING a) SELECT a FROM w',
     'DELETE FROM t',
     'MERGE INTO t USING s ON t.a = s.a WHEN MATCHED THEN DO NOTHING',
+    'SELECT * FROM baton.write_step($1)',
     'BEGIN; INSERT INTO t VALUES (1); COMMIT',
   ])('takes what writes outside of a transaction for one: %s', (sql) => {
     expect(decisive(begun(), query(sql))).toEqual([sql]);
