@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import type { EngineApi, EngineHooks, EventNames } from '@baton/engine';
 import { ActiveRole } from '@baton/storage-postgres';
 import { publishSagas } from '../definition/publish-sagas.js';
@@ -36,13 +37,18 @@ const ROLE = 'saga-timers';
 /** Renewed when a third is used up; another process takes over within this time. Milliseconds. */
 const ROLE_LEASE_MS = 10_000;
 
+/** Of leases and roles: tells people which process it is, and no two are alike. */
+export function ownerName(id: string): string {
+  return `${hostname()}:${process.pid}:${id.slice(-8)}`;
+}
+
 /** Puts a runtime together over an opened store. The settings have been checked. */
 export function embed(options: EmbeddedOptions): Embedded {
   const { registry: resolver, store, namespace = 'default', config = defaultSagaConfig } = options;
   const { clock = systemClock, random = systemRandom } = options;
   const logger = guardLogger(options.logger ?? stderrLogger);
   const tracer = guardTracer(options.tracer ?? nopTracer, logger);
-  const owner = systemNewId();
+  const owner = ownerName(systemNewId());
   const { observer, hooks } = watchers(options, logger, () => executor.orphans);
   const engine = openSagaEngine(store, { events: options.events, random, hooks });
   const journal = createJournal({ store, engine, resolver, namespace, owner, newId: systemNewId });
