@@ -41,7 +41,11 @@ const ROWS: readonly Row[] = [
     'There is no cursor to move: what comes next follows from the settled tasks, so the checks of a cursor are properties of `decide`.',
   ],
   ['K7', 'Statuses and kinds of events have labels that never change, are read back, and every end has its kind.'],
-  ['J1', 'A saga that was enqueued is there at once; an unknown one is not found; the same id twice is a conflict.'],
+  [
+    'J1',
+    'A saga that was enqueued is there at once; an unknown one is not found; the same id twice is a conflict.',
+    'The journal of a new run is not empty: it holds the start and the first step that was made runnable (W14).',
+  ],
   ['J2', 'What is appended is read back in order from 1 without gaps, also when many append at once.'],
   [
     'J3',
@@ -77,6 +81,7 @@ const ROWS: readonly Row[] = [
   [
     'P3',
     "What was begun inside a caller's transaction is gone when it rolls back: the start, its tasks and its event.",
+    "Only a start joins a caller's transaction: a report or a claim in it would keep a run locked for as long as the caller likes (R30).",
   ],
   ['P4', 'Without a transaction of the caller an append is one unit: all of it or nothing.'],
   ['P5', 'A table that is missing makes the probe of the journal fail.'],

@@ -48,7 +48,7 @@ export interface SessionView {
 
 /** Below the sender's timeout: by then nobody else can have the slot. */
 const STALL_SHARE = 0.6;
-const GOODBYE_MS = 500;
+const GOODBYE_MS = 2_000;
 const RETRY_LOG_MS = 10_000;
 const DRAIN_POLL_MS = 10;
 

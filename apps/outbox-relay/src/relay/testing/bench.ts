@@ -221,7 +221,7 @@ export function startRelay(
     layout: { partitions: 3, replicationFactor: 1 },
     limits: { maxRows: 50_000, maxBytes: 32 * 1024 * 1024 },
     walSenderTimeoutMs: 5000,
-    drainMs: 3000,
+    drainMs: 10_000,
     metrics,
     log: busLog,
     ...options,
