@@ -29,6 +29,8 @@ export async function killAtRandom(fleet: LibraryFleet, plan: KillPlan): Promise
       await fleet.postgres.restart();
       serverRestarts += 1;
     }
+    // What ended by itself, because it started while there was no server.
+    for (const service of fleet.services) service.start();
     const running = fleet.services.filter((service) => service.running);
     const victim = running[Math.floor(plan.random() * running.length)];
     if (victim !== undefined) {
