@@ -55,6 +55,7 @@ export async function checkSchemaVersion(
   reader: SchemaReader,
   { library = false }: { readonly library?: boolean } = {},
 ): Promise<SchemaCheck> {
+  const command = library ? 'baton migrate up --library' : 'baton migrate up';
   const { applied, pending, unknown } = await readStatus(reader, SCHEMA_SET);
   if (unknown.length > 0) {
     return {
@@ -66,13 +67,13 @@ export async function checkSchemaVersion(
     const found = applied.length === 0 ? 'no Baton schema' : `schema version ${applied.length}`;
     return {
       state: 'too-old',
-      message: `The database has ${found}; this build needs version ${SCHEMA_VERSION}: run "baton migrate up".`,
+      message: `The database has ${found}; this build needs version ${SCHEMA_VERSION}: run "${command}".`,
     };
   }
   if (library && (await readStatus(reader, LIBRARY_SET)).pending.length > 0) {
     return {
       state: 'too-old',
-      message: 'The database has no indexes for the embedded runtime: run "baton migrate up --library".',
+      message: `The database has no indexes for the embedded runtime: run "${command}".`,
     };
   }
   return { state: 'ok', message: `The database has schema version ${SCHEMA_VERSION}.` };

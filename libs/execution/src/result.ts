@@ -15,16 +15,16 @@ export type EncodedResult =
 
 /**
  * A handler's result as JSON text, taken at once so that later changes of the object do not matter (B76).
- * What JSON would silently turn into something else (a Map into {}, NaN into null) is refused.
+ * What JSON would silently turn into something else (a Map into {}, NaN into null) is refused. `what` it is, for messages.
  */
-export function encodeResult(value: unknown): EncodedResult {
-  const encoded = value instanceof RawJson ? ({ ok: true, text: value.text } as const) : stringify(value);
+export function encodeResult(value: unknown, what = 'the result'): EncodedResult {
+  const encoded = value instanceof RawJson ? ({ ok: true, text: value.text } as const) : stringify(value, what);
   if (!encoded.ok) return encoded;
   const checked = checkPayload(encoded.text);
-  return checked.ok ? encoded : { ok: false, code: checked.code, message: `the result: ${checked.message}` };
+  return checked.ok ? encoded : { ok: false, code: checked.code, message: `${what}: ${checked.message}` };
 }
 
-function stringify(value: unknown): EncodedResult {
+function stringify(value: unknown, what: string): EncodedResult {
   try {
     return {
       ok: true,
@@ -32,7 +32,7 @@ function stringify(value: unknown): EncodedResult {
     };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    return { ok: false, code: 'RESULT_NOT_JSON', message: `the result is not JSON: ${message}` };
+    return { ok: false, code: 'RESULT_NOT_JSON', message: `${what} is not JSON: ${message}` };
   }
 }
 

@@ -33,7 +33,7 @@ class CallFaults extends FaultList {
 
   /** As what a step returns is encoded: nothing is lost in silence. */
   json(value: unknown, pointer: string): JsonText {
-    const encoded = encodeResult(value);
+    const encoded = encodeResult(value, 'the value');
     if (encoded.ok) return encoded.text;
     this.add(encoded.code, pointer, encoded.message);
     return 'null';

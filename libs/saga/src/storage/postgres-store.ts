@@ -107,7 +107,11 @@ async function checkReady(db: Sql): Promise<void> {
   const check = await checkSchemaVersion(reader, { library: true });
   if (check.state !== 'ok') {
     const code = check.state === 'too-new' ? 'SCHEMA_NEWER' : 'SCHEMA_MISSING';
-    throw new SagaError('unavailable', code, `${check.message} Or open the store with "migrate: true".`);
+    throw new SagaError(
+      'unavailable',
+      code,
+      `${check.message} Or let this process do it: "migrate: true" beside the URL.`,
+    );
   }
   await db.query(PROBE);
 }
