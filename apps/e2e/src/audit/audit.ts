@@ -2,6 +2,7 @@ import { eventually, type Platform } from '@baton/testkit';
 import type { OrderOutcome } from '../order-feeder.js';
 import { readTopics } from '../events.js';
 import { judge, type Verdict } from './judge.js';
+import { JOURNAL, LEDGER, RUNS, TASKS } from './records.js';
 import type { JournalRecord, LedgerRecord, OutboxRecord, Records, RunRecord, TaskRecord } from './records.js';
 
 /**
@@ -41,23 +42,12 @@ async function readStored(platform: Platform): Promise<Omit<Records, 'ledger' | 
   });
 }
 
-const RUNS = `
-  SELECT run_id AS "runId", status, outbox_seq::int AS "outboxSeq", stuck_reason AS "stuckReason",
-         (SELECT count(*)::int FROM baton.timers t WHERE t.run_id = r.run_id) AS timers
-  FROM baton.workflow_runs r`;
-const TASKS = `
-  SELECT task_id AS "taskId", run_id AS "runId", node_id AS node, kind, status, attempt,
-         unknown_outcome AS "unknownOutcome"
-  FROM baton.task_instances`;
-const JOURNAL = `
-  SELECT run_id AS "runId", kind, task_id AS "taskId", attempt, code FROM baton.run_journal ORDER BY run_id, seq`;
 const OUTBOX = `
   SELECT id, run_id AS "runId", run_seq::int AS "runSeq", topic, type, payload FROM baton.outbox`;
 
 async function readLedger(platform: Platform): Promise<readonly LedgerRecord[]> {
   return platform.sql(async (client) => {
-    const sql = `SELECT run_id AS "runId", node, kind, attempt, idempotency_key AS key, event, pid FROM ledger ORDER BY id`;
-    return (await client.query<LedgerRecord>(sql)).rows;
+    return (await client.query<LedgerRecord>(LEDGER)).rows;
   }, platform.ledgerUrl);
 }
 

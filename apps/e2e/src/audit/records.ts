@@ -72,3 +72,17 @@ export interface MessageRecord {
   readonly type: string;
   readonly value: string;
 }
+
+/** How the records are read; the same for the platform and for embedded sagas. */
+export const RUNS = `
+  SELECT run_id AS "runId", status, outbox_seq::int AS "outboxSeq", stuck_reason AS "stuckReason",
+         (SELECT count(*)::int FROM baton.timers t WHERE t.run_id = r.run_id) AS timers
+  FROM baton.workflow_runs r`;
+export const TASKS = `
+  SELECT task_id AS "taskId", run_id AS "runId", node_id AS node, kind, status, attempt,
+         unknown_outcome AS "unknownOutcome"
+  FROM baton.task_instances`;
+export const JOURNAL = `
+  SELECT run_id AS "runId", kind, task_id AS "taskId", attempt, code FROM baton.run_journal ORDER BY run_id, seq`;
+export const LEDGER = `
+  SELECT run_id AS "runId", node, kind, attempt, idempotency_key AS key, event, pid FROM ledger ORDER BY id`;

@@ -4,6 +4,7 @@ import { groupBy, indexRecords, type Indexed } from '../audit/index-records.js';
 import { callFigures, judgeCalls, type CallFigures } from '../audit/judge-calls.js';
 import { judgeUndo } from '../audit/judge-undo.js';
 import type { JournalRecord, LedgerRecord, RunRecord, TaskRecord } from '../audit/records.js';
+import { JOURNAL, LEDGER, RUNS, TASKS } from '../audit/records.js';
 import type { LibraryFleet } from './library-fleet.js';
 import type { PlacedOrder } from './order-load.js';
 
@@ -115,16 +116,4 @@ function countBy(runs: readonly RunRecord[]): Readonly<Record<string, number>> {
   return Object.fromEntries([...groupBy(runs, (run) => run.status)].map(([status, own]) => [status, own.length]));
 }
 
-const RUNS = `
-  SELECT run_id AS "runId", status, outbox_seq::int AS "outboxSeq", stuck_reason AS "stuckReason",
-         (SELECT count(*)::int FROM baton.timers t WHERE t.run_id = r.run_id) AS timers
-  FROM baton.workflow_runs r`;
-const TASKS = `
-  SELECT task_id AS "taskId", run_id AS "runId", node_id AS node, kind, status, attempt,
-         unknown_outcome AS "unknownOutcome"
-  FROM baton.task_instances`;
-const JOURNAL = `
-  SELECT run_id AS "runId", kind, task_id AS "taskId", attempt, code FROM baton.run_journal ORDER BY run_id, seq`;
-const LEDGER = `
-  SELECT run_id AS "runId", node, kind, attempt, idempotency_key AS key, event, pid FROM ledger ORDER BY id`;
 const EFFECTS = `SELECT order_id AS "orderId", what, undone FROM shop.effects`;
